@@ -100,9 +100,9 @@ endif
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/tests/unit/%.o: ALL_CPPFLAGS += $(CHECK_CFLAGS)
-$(B)/core/version.o: ALL_CPPFLAGS += -DYOKE_VERSION='"$(VERSION)"'
+	$(CC) $(ALL_CPPFLAGS) $(EXTRA) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/tests/unit/%.o: private EXTRA = $(CHECK_CFLAGS)
+$(B)/core/version.o: private EXTRA = -DYOKE_VERSION='"$(VERSION)"'
 $(B)/core/version.o: Makefile
 
 # Rewritten only when they change: other flags rebuild all objects, a removed source its archive.
