@@ -16,6 +16,10 @@ endif
 AR = gcc-ar
 B  = build/$(MODE)
 
+# Short lines; V=1 shows the commands.
+Q   = $(if $(V),,@)
+say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
+
 # A make started without -j uses every core; a sub-make takes part in its parent's job server.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
@@ -74,7 +78,8 @@ $(B)/yokectl:      $(B)/ctl/yokectl.o $(B)/libctl.a $(LIB)
 $(B)/yoke-bench:   $(B)/bench/main.o $(B)/libbench.a $(LIB)
 $(B)/yoke-witness: $(B)/replication/witnessd.o $(LIB)
 $(B)/yoked $(B)/yokectl $(B)/yoke-bench $(B)/yoke-witness:
-	$(CC) $(ALL_LDFLAGS) -o $@ $< $(call group,$(filter %.a,$^)) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(call group,$(filter %.a,$^)) $(LIBS)
 
 $(LIB): $(LIB_O)
 $(B)/libctl.a: $(CTL_O)
@@ -82,25 +87,30 @@ $(B)/libbench.a: $(BENCH_O)
 $(B)/libfake.a: $(FAKE_O)
 $(B)/lib%.a: $(B)/sources
 	@rm -f $@
-	$(AR) crs $@ $(filter %.o,$^)
+	$(call say,AR)
+	$(Q)$(AR) crs $@ $(filter %.o,$^)
 
 $(B)/tests/test_%: $(B)/tests/unit/test_%.o $(TEST_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $< $(call group,$(TEST_LIBS)) $(LIBS) $(CHECK_LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(call group,$(TEST_LIBS)) $(LIBS) $(CHECK_LIBS)
 ifeq ($(MODE),fuzz)
 $(B)/tests/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(TEST_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(call group,$(TEST_LIBS)) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(call group,$(TEST_LIBS)) $(LIBS)
 else
 $(B)/tests/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(TEST_LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call group,$(TEST_LIBS)) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call group,$(TEST_LIBS)) $(LIBS)
 endif
 .SECONDARY:
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(EXTRA) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(EXTRA) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/tests/unit/%.o: private EXTRA = $(CHECK_CFLAGS)
 $(B)/core/version.o: private EXTRA = -DYOKE_VERSION='"$(VERSION)"'
 $(B)/core/version.o: Makefile
@@ -143,7 +153,8 @@ run: deps
 man: $(PAGES)
 build/man/%: man/%.scd
 	@mkdir -p $(@D)
-	scdoc <$< >$@
+	$(call say,MAN)
+	$(Q)scdoc <$< >$@
 
 D = $(DESTDIR)$(prefix)
 install: all man
@@ -158,8 +169,9 @@ install: all man
 	for f in $(wildcard conf/completions/*.bash); do install -D -m 644 $$f \
 		$(D)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
 
+# The guest image stays: it takes minutes of downloads and holds nothing of ours.
 clean:
-	rm -rf build
+	rm -rf $(filter-out build/guest,$(wildcard build/*))
 
 .PHONY: all tests deps tidy layers test-builds check check-full fuzz fuzz-run run man install clean FORCE
 
