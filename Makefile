@@ -156,16 +156,17 @@ build/man/%: man/%.scd
 	$(call say,MAN)
 	$(Q)scdoc <$< >$@
 
-D = $(DESTDIR)$(prefix)
+D    = $(DESTDIR)$(prefix)
+put  = install -D -m 644 -t
 install: all man
-	install -d $(D)/bin $(D)/share/yoke $(D)/share/doc/yoke $(D)/lib/systemd/system
-	for p in $(PROGRAMS); do install -m 755 $$p $(D)/bin/ || exit 1; done
-	for p in $(PAGES); do install -D -m 644 -t $(D)/share/man/man$${p##*.} $$p || exit 1; done
-	sed 's|@bindir@|$(prefix)/bin|' conf/systemd/yoked.service \
-		>$(D)/lib/systemd/system/yoked.service
-	install -m 644 README.md LICENSE conf/*.conf $(D)/share/doc/yoke/
-	for f in $(wildcard conf/profiles/*); do \
-		install -D -m 644 -t $(D)/share/yoke/profiles $$f || exit 1; done
+	install -d $(D)/bin $(D)/lib/systemd/system $(D)/share/doc/yoke
+	for f in $(PROGRAMS); do install -m 755 $$f $(D)/bin/ || exit 1; done
+	for f in $(PAGES); do $(put) $(D)/share/man/man$${f##*.} $$f || exit 1; done
+	sed 's|@bindir@|$(prefix)/bin|' conf/systemd/yoked.service >$(D)/lib/systemd/system/yoked.service
+	sed 's|@state@|/var/lib/yoke|; s|@control@|/run/yoke/yoked.sock|; s|@disks@|/srv/yoke|' \
+		conf/dev.conf >$(D)/share/doc/yoke/yoke.conf
+	install -m 644 README.md LICENSE $(D)/share/doc/yoke/
+	for f in $(wildcard conf/profiles/*); do $(put) $(D)/share/yoke/profiles $$f || exit 1; done
 	for f in $(wildcard conf/completions/*.bash); do install -D -m 644 $$f \
 		$(D)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
 
