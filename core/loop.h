@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The production event loop: libev, io_uring and worker threads under one env.
+ *
+ * A turn: epoll wakes, watchers run, then until nothing is left: due timers,
+ * deferred callbacks, turn-end hooks; then one io_uring submit, then sleep.
+ * One loop a shard; everything here is for its own thread, loop_wake() aside.
+ */
+#ifndef CORE_LOOP_H
+#define CORE_LOOP_H
+
+#include <ev.h>
+
+#include "core/env.h"
+
+struct loop;
+
+struct loop_stats {
+	uint64_t turns;
+	uint64_t turn_max_ns; /* longest turn, less the time it waited for a processor */
+	uint64_t syscalls;    /* made by the loop and by those who report theirs */
+	uint64_t disk_ops;
+};
+
+/* NULL with errno set. Where io_uring is not to be had, threads do its work. */
+struct loop *loop_new(void);
+/* Asserts that nothing is in flight. */
+void loop_free(struct loop *loop);
+
+struct env *loop_env(struct loop *loop);
+struct ev_loop *loop_ev(struct loop *loop);
+
+/* Runs until loop_stop(). */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* "io_uring" or "threads". */
+const char *loop_disk_engine(const struct loop *loop);
+
+void loop_stats(const struct loop *loop, struct loop_stats *stats);
+/* For those who make system calls on the data path: keeps the count honest. */
+void loop_count_syscalls(struct loop *loop, unsigned n);
+
+/*
+ * Runs once, at the end of this turn, after all deferred callbacks: where
+ * answers gathered over the turn are sent. Asking twice in a turn is asking once.
+ */
+struct loop_hook {
+	STAILQ_ENTRY(loop_hook) link;
+	void (*fn)(struct loop_hook *hook);
+	bool queued;
+};
+void loop_at_turn_end(struct loop *loop, struct loop_hook *hook);
+void loop_hook_cancel(struct loop *loop, struct loop_hook *hook);
+
+#endif
