@@ -22,7 +22,7 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
 # A make started without -j uses every core; a sub-make takes part in its parent's job server.
 ifeq ($(MAKELEVEL),0)
-MAKEFLAGS += -j$(shell nproc)
+MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
 
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Werror
@@ -113,15 +113,16 @@ $(B)/%.o: %.c $(B)/flags
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(EXTRA) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/tests/unit/%.o: private EXTRA = $(CHECK_CFLAGS)
 $(B)/core/version.o: private EXTRA = -DYOKE_VERSION='"$(VERSION)"'
-$(B)/core/version.o: Makefile
+$(B)/core/version.o: $(B)/version
 
 # Rewritten only when they change: other flags rebuild all objects, a removed source its archive.
+stamp = @mkdir -p $(@D); echo '$(1)' | cmp -s - $@ || echo '$(1)' >$@
 $(B)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' >$@
+	$(call stamp,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS))
 $(B)/sources: FORCE
-	@mkdir -p $(@D); echo '$(LIB_O) $(CTL_O) $(BENCH_O) $(FAKE_O)' | cmp -s - $@ || \
-		echo '$(LIB_O) $(CTL_O) $(BENCH_O) $(FAKE_O)' >$@
+	$(call stamp,$(LIB_O) $(CTL_O) $(BENCH_O) $(FAKE_O))
+$(B)/version: FORCE
+	$(call stamp,$(VERSION))
 FORCE:
 
 deps:
