@@ -17,8 +17,12 @@ struct loop;
 
 struct loop_stats {
 	uint64_t turns;
-	uint64_t turn_max_ns; /* longest turn, less the time it waited for a processor */
-	uint64_t syscalls;    /* made by the loop and by those who report theirs */
+	/*
+	 * Longest turn, less the time it waited for a processor. That wait counts from
+	 * up to 20 ms before the turn, so it can be a little overestimated.
+	 */
+	uint64_t turn_max_ns;
+	uint64_t syscalls; /* made by the loop and by those who report theirs */
 	uint64_t disk_ops;
 };
 
@@ -30,9 +34,27 @@ void loop_free(struct loop *loop);
 struct env *loop_env(struct loop *loop);
 struct ev_loop *loop_ev(struct loop *loop);
 
-/* Runs until loop_stop(). */
+/*
+ * Runs until loop_stop(), which ends it after this turn. Always on the same thread, which
+ * need not be the one that called loop_new(). Signals are the caller's (ev_signal).
+ */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
+
+/* From any thread: one more turn, soon. No system call unless the loop sleeps. */
+void loop_wake(struct loop *loop);
+
+/*
+ * What other threads fill and the loop looks into, each turn and last before it sleeps.
+ * The filler publishes (sequentially consistent) and then calls loop_wake().
+ */
+struct loop_source {
+	STAILQ_ENTRY(loop_source) link;
+	void (*poll)(struct loop_source *source);  /* take what is there */
+	bool (*ready)(struct loop_source *source); /* whether something is there; cheap */
+};
+void loop_source_add(struct loop *loop, struct loop_source *source);
+void loop_source_remove(struct loop *loop, struct loop_source *source);
 
 /* "io_uring" or "threads". */
 const char *loop_disk_engine(const struct loop *loop);
