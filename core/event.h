@@ -15,6 +15,7 @@
 
 #define EVENT_RING 1024
 #define EVENT_FIELDS 6
+#define EVENT_TEXT 1024
 
 enum event_severity { EVENT_INFO, EVENT_WARN, EVENT_CRIT };
 
@@ -34,10 +35,16 @@ enum event_id {
 	EVENT_COUNT
 };
 
-/* Values, in the order of the catalogue's field names; all of them. */
-void event_emit(enum event_id id, ...); /* const char * each, count from the catalogue */
+/*
+ * Values, in the order of the catalogue's field names; all of them, each a const char *.
+ * Each is kept up to its share of EVENT_TEXT bytes, escaped as in the log. From any thread.
+ */
+void event_emit(enum event_id id, ...);
 
-/* Watchers (yokectl events --follow): FN runs for each new event until removed. */
+/*
+ * Watchers (yokectl events --follow): FN runs for each new event until removed, on the
+ * thread that emitted it, and may list events and remove itself.
+ */
 struct event_watch {
 	void (*fn)(struct event_watch *watch, uint64_t number);
 	struct event_watch *next;
@@ -45,9 +52,22 @@ struct event_watch {
 void event_watch_add(struct event_watch *watch);
 void event_watch_remove(struct event_watch *watch);
 
-/* Events with a number above AFTER, oldest first, at most MAX, as JSON rows; owned by the caller. */
+/*
+ * Events with a number above AFTER, oldest first, at most MAX, as JSON rows
+ * {number, time_utc, severity, name, fields}; owned by the caller.
+ */
 json_t *event_list(uint64_t after, unsigned max);
 
+/* The number of the newest event, 0 before the first: where to start following. */
+uint64_t event_newest(void);
+
 const char *event_name(enum event_id id);
+enum event_severity event_severity(enum event_id id);
+/* NULL-terminated. */
+const char *const *event_fields(enum event_id id);
+
+/* "2026-01-31T12:00:00.123Z" of CLOCK_REALTIME; for whoever shows a time. */
+#define EVENT_TIME_MAX 32
+void event_time_text(char out[EVENT_TIME_MAX], uint64_t realtime_ns);
 
 #endif

@@ -15,12 +15,13 @@
 struct shard;
 
 struct shard_msg {
-	STAILQ_ENTRY(shard_msg) link;
+	struct shard_msg *next;            /* the shard's */
 	void (*fn)(struct shard_msg *msg); /* runs on the receiving shard */
 };
 
 /* NULL with errno set. LOOP is the shard's own and outlives it. */
 struct shard *shard_new(struct loop *loop, unsigned number);
+/* Asserts that no message waits. Nobody sends to it any more. */
 void shard_free(struct shard *shard);
 
 struct loop *shard_loop(struct shard *shard);
@@ -31,6 +32,7 @@ unsigned shard_number(const struct shard *shard);
 void shard_enter(struct shard *shard);
 struct shard *shard_self(void);
 
+/* From any thread. To the own shard: fn has returned when this does. */
 void shard_send(struct shard *to, struct shard_msg *msg);
 
 #endif
