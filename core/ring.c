@@ -153,7 +153,9 @@ unsigned ring_flush(struct ring *ring)
 	if (io_uring_sq_ready(&ring->uring) == 0)
 		return 0;
 	if (ring->disabled) {
-		err = io_uring_enable_rings(&ring->uring);
+		/* liburing 2.3 declares io_uring_enable_rings() and does not export it. */
+		err = io_uring_register((unsigned)ring->uring.ring_fd, IORING_REGISTER_ENABLE_RINGS,
+					NULL, 0);
 		assert(err == 0);
 		ring->disabled = false;
 		calls++;
