@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A block device: leaf, filter or array. The contract between layers.
+ *
+ * A layer embeds struct blk, fills in `ops` and the limits and calls
+ * blk_init(). blk_submit() checks range, alignment, flags and features at every
+ * hop, counts and times it; io_done() checks the way back. A 1:1 layer moves
+ * io->offset and hands the same io on with blk_submit(); op, flags and range
+ * are again what it handed on when its callback runs. A fan-out submits ios of
+ * its own.
+ *
+ * Refused here, without reaching the device: -EINVAL (contract broken; logged),
+ * -ENXIO (device failed), -EROFS (modifies a read-only device), -EOPNOTSUPP.
+ *
+ * References: blk_ref()/blk_unref(); the last one ends in ops->close, with no
+ * io in flight (asserted). Single-threaded, on the env's shard.
+ */
+#ifndef BACKSTORE_BLK_H
+#define BACKSTORE_BLK_H
+
+#include "backstore/io.h"
+#include "core/hist.h"
+#include "core/log.h"
+
+#define BLK_NAME_MAX 64
+
+/* Features. */
+#define BLK_FUA 1u          /* IO_FUA; if not, blk.c adds a FLUSH on VOLATILE ones */
+#define BLK_UNMAP 2u        /* IO_UNMAP */
+#define BLK_UNMAP_ZEROES 4u /* unmapped ranges read as zeroes */
+#define BLK_WRITE_ZEROES 8u
+#define BLK_READ_ONLY 16u
+#define BLK_COMPARE 32u
+#define BLK_VOLATILE 64u /* completed writes need a FLUSH to be durable */
+
+enum blk_state {
+	BLK_ONLINE,
+	BLK_READ_ONLY_NOW, /* the medium turned read-only under us: writes -EROFS */
+	BLK_FAILED,        /* -ENXIO */
+};
+
+/* Of completed ios. FLUSHes that blk.c adds for FUA are counted as FLUSHes. */
+struct blk_counts {
+	uint64_t ops[IO_OP_COUNT];   /* failed ones too */
+	uint64_t bytes[IO_OP_COUNT]; /* of those that succeeded */
+	uint64_t errors[IO_OP_COUNT];
+	uint64_t by_purpose[IO_PURPOSE_COUNT]; /* ops, failed ones too */
+};
+
+struct blk_ops {
+	const char *driver; /* "file", "ram", "raid5" */
+	void (*submit)(struct blk *blk, struct io *io);
+	/* The last reference has gone: release everything, then free, perhaps later. */
+	void (*close)(struct blk *blk);
+};
+
+struct blk {
+	const struct blk_ops *ops;
+	struct env *env;
+	char name[BLK_NAME_MAX];
+
+	/* Limits; bytes; fixed after blk_init() but for size_bytes (blk_resize()). */
+	uint64_t size_bytes;
+	uint32_t block_size;     /* smallest addressable unit, 512 or 4096 */
+	uint32_t physical_block; /* >= block_size */
+	uint32_t optimal_io;     /* 0: no wish */
+	uint32_t mem_align;      /* of iov bases, a power of two; 0: any */
+	uint64_t max_io;         /* longest READ, WRITE or COMPARE; 0: no limit */
+	unsigned features;
+
+	enum blk_state state;
+	char state_cause[128];                             /* why it is not online, for people */
+	void (*state_changed)(struct blk *blk, void *arg); /* also after a resize */
+	void *state_arg;
+
+	struct blk_counts counts;
+	struct hist *latency; /* of completed ios, its owner's; NULL: not timed */
+	struct log_limit broken_limit;
+	unsigned in_flight;
+	unsigned refs;
+};
+
+/* Name, env, limits and ops are set; one reference is the caller's. */
+void blk_init(struct blk *blk);
+
+void blk_submit(struct blk *blk, struct io *io, io_fn *fn, void *arg);
+
+struct blk *blk_ref(struct blk *blk);
+void blk_unref(struct blk *blk);
+
+/*
+ * The only ways to change them; they call state_changed, once a change. The text says
+ * why, for people; "" when online again. Whoever finds the cause logs it.
+ */
+void blk_set_state(struct blk *blk, enum blk_state state, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void blk_resize(struct blk *blk, uint64_t size_bytes);
+
+const char *blk_state_name(enum blk_state state);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The io itself: made fresh, named, and moved to and from plain memory.
+ *
+ * Invariants:
+ *  1. The error vocabulary is the table below; nothing else leaves a device.
+ *  2. Copies move exactly io->length bytes (blk.c has checked the iov's sum).
+ *
+ * Not here: the way of an io through the layers (blk.c).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backstore/io.h"
+
+#define ANY_OP ((1u << IO_OP_COUNT) - 1)
+#define MODIFYING (1u << IO_WRITE | 1u << IO_UNMAP | 1u << IO_WRITE_ZEROES)
+
+static const struct {
+	int error;
+	unsigned ops;
+} allowed[] = {
+	{ -EIO, ANY_OP },        { -ENOSPC, MODIFYING },
+	{ -EROFS, MODIFYING },   { -EILSEQ, 1u << IO_COMPARE },
+	{ -ENXIO, ANY_OP },      { -EAGAIN, ANY_OP },
+	{ -ECANCELED, ANY_OP },  { -EINVAL, ANY_OP },
+	{ -EOPNOTSUPP, ANY_OP },
+};
+
+static const char *const op_names[IO_OP_COUNT] = {
+	[IO_READ] = "read",
+	[IO_WRITE] = "write",
+	[IO_FLUSH] = "flush",
+	[IO_UNMAP] = "unmap",
+	[IO_WRITE_ZEROES] = "write-zeroes",
+	[IO_COMPARE] = "compare",
+};
+
+static const char *const purpose_names[IO_PURPOSE_COUNT] = {
+	[IO_HOST] = "host", [IO_PARITY] = "parity", [IO_LOG] = "log",       [IO_LABEL] = "label",
+	[IO_MAP] = "map",   [IO_RESYNC] = "resync", [IO_MIRROR] = "mirror",
+};
+
+const char *io_op_name(enum io_op op)
+{
+	return (unsigned)op < IO_OP_COUNT ? op_names[op] : "unknown";
+}
+
+const char *io_purpose_name(enum io_purpose purpose)
+{
+	return (unsigned)purpose < IO_PURPOSE_COUNT ? purpose_names[purpose] : "unknown";
+}
+
+bool io_error_allowed(enum io_op op, int error)
+{
+	if (error == 0)
+		return true;
+	for (unsigned i = 0; i < ARRAY_LEN(allowed); i++)
+		if (allowed[i].error == error)
+			/* An op out of range is refused as such, with any error. */
+			return (unsigned)op >= IO_OP_COUNT || (allowed[i].ops & 1u << op);
+	return false;
+}
+
+/* Field by field: the frames and the scratch are most of it and need no zeroes. */
+void io_init(struct io *io, enum io_op op, uint64_t offset, uint64_t length, struct iovec *iov,
+	     unsigned iov_count)
+{
+	io->op = op;
+	io->flags = 0;
+	io->purpose = IO_HOST;
+	io->error = 0;
+	io->offset = offset;
+	io->length = length;
+	io->iov = iov;
+	io->iov_count = iov_count;
+	io->depth = 0;
+	io->defer.queued = false;
+	io->miscompare = 0;
+}
+
+void io_copy_out(const struct io *io, const void *src)
+{
+	const uint8_t *from = src;
+
+	for (unsigned i = 0; i < io->iov_count; i++) {
+		memcpy(io->iov[i].iov_base, from, io->iov[i].iov_len);
+		from += io->iov[i].iov_len;
+	}
+}
+
+void io_copy_in(const struct io *io, void *dst)
+{
+	uint8_t *to = dst;
+
+	for (unsigned i = 0; i < io->iov_count; i++) {
+		memcpy(to, io->iov[i].iov_base, io->iov[i].iov_len);
+		to += io->iov[i].iov_len;
+	}
+}
+
+void io_zero(const struct io *io)
+{
+	for (unsigned i = 0; i < io->iov_count; i++)
+		memset(io->iov[i].iov_base, 0, io->iov[i].iov_len);
+}
+
+int io_compare(struct io *io, const void *with)
+{
+	const uint8_t *b = with;
+	uint64_t before = 0;
+
+	for (unsigned i = 0; i < io->iov_count; i++) {
+		const uint8_t *a = io->iov[i].iov_base;
+		size_t len = io->iov[i].iov_len;
+
+		if (memcmp(a, b, len) != 0) {
+			while (*a == *b)
+				a++, b++, before++;
+			io->miscompare = before;
+			return -EILSEQ;
+		}
+		b += len;
+		before += len;
+	}
+	return 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ram leaf: a device of anonymous memory, for tests and measuring.
+ *
+ * Invariants:
+ *  1. Memory is mapped whole at start and backed by the kernel at first touch;
+ *     what was never written or was unmapped reads as zeroes.
+ *  2. An io longer than RAM_INLINE_MAX is worked on off the loop, others at once.
+ *
+ * Not here: order between overlapping ios (rangelock.c); durability: a ram
+ * device has none to give, so FUA and FLUSH find nothing left to do.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backstore/backing_int.h"
+
+struct ram {
+	struct blk blk;
+	uint8_t *memory;
+	struct env_work work; /* the closing */
+};
+
+static struct ram *ram_of(struct blk *blk)
+{
+	return container_of(blk, struct ram, blk);
+}
+
+static int ram_read(struct ram *ram, struct io *io)
+{
+	io_copy_out(io, ram->memory + io->offset);
+	return 0;
+}
+
+static int ram_write(struct ram *ram, struct io *io)
+{
+	io_copy_in(io, ram->memory + io->offset);
+	return 0;
+}
+
+static int ram_flush(struct ram *ram, struct io *io)
+{
+	(void)ram, (void)io;
+	return 0;
+}
+
+static int ram_zero(struct ram *ram, struct io *io)
+{
+	memset(ram->memory + io->offset, 0, io->length);
+	return 0;
+}
+
+/* Whole pages go back to the kernel, the rest is cleared. */
+static int ram_unmap(struct ram *ram, struct io *io)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t from = align_up(io->offset, page);
+	uint64_t to = align_down(io->offset + io->length, page);
+
+	if (from >= to || madvise(ram->memory + from, to - from, MADV_DONTNEED) < 0)
+		return ram_zero(ram, io);
+	memset(ram->memory + io->offset, 0, from - io->offset);
+	memset(ram->memory + to, 0, io->offset + io->length - to);
+	return 0;
+}
+
+static int ram_compare(struct ram *ram, struct io *io)
+{
+	return io_compare(io, ram->memory + io->offset);
+}
+
+static int (*const ram_op[IO_OP_COUNT])(struct ram *ram, struct io *io) = {
+	[IO_READ] = ram_read,   [IO_WRITE] = ram_write,       [IO_FLUSH] = ram_flush,
+	[IO_UNMAP] = ram_unmap, [IO_WRITE_ZEROES] = ram_zero, [IO_COMPARE] = ram_compare,
+};
+
+static void ram_work_run(struct env_work *work)
+{
+	struct io *io = container_of(work, struct io, leaf.work);
+
+	io->error = ram_op[io->op](ram_of(io_blk(io)), io);
+}
+
+static void ram_work_done(struct env_work *work)
+{
+	struct io *io = container_of(work, struct io, leaf.work);
+
+	io_done(io, io->error);
+}
+
+static void ram_submit(struct blk *blk, struct io *io)
+{
+	if (io->length <= RAM_INLINE_MAX || io->op == IO_FLUSH) {
+		io_done(io, ram_op[io->op](ram_of(blk), io));
+		return;
+	}
+	io->leaf.work.run = ram_work_run;
+	io->leaf.work.done = ram_work_done;
+	env_work_submit(blk->env, &io->leaf.work);
+}
+
+/* Giving back gigabytes takes the kernel many milliseconds. */
+static void ram_close_run(struct env_work *work)
+{
+	struct ram *ram = container_of(work, struct ram, work);
+
+	munmap(ram->memory, ram->blk.size_bytes);
+}
+
+static void ram_close_done(struct env_work *work)
+{
+	free(container_of(work, struct ram, work));
+}
+
+static void ram_close(struct blk *blk)
+{
+	struct ram *ram = ram_of(blk);
+
+	ram->work.run = ram_close_run;
+	ram->work.done = ram_close_done;
+	env_work_submit(blk->env, &ram->work);
+}
+
+static const struct blk_ops ram_ops = {
+	.driver = "ram",
+	.submit = ram_submit,
+	.close = ram_close,
+};
+
+struct blk *ram_new(struct env *env, const struct backing_spec *spec)
+{
+	struct ram *ram = calloc(1, sizeof(*ram));
+	void *memory;
+
+	if (!ram)
+		return NULL;
+	memory = mmap(NULL, spec->size_bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED) {
+		free(ram);
+		return NULL;
+	}
+	ram->memory = memory;
+	ram->blk.ops = &ram_ops;
+	ram->blk.env = env;
+	snprintf(ram->blk.name, sizeof(ram->blk.name), "%s", spec->name);
+	ram->blk.size_bytes = spec->size_bytes;
+	ram->blk.block_size = spec->block_size;
+	ram->blk.physical_block = spec->physical_block ? spec->physical_block : spec->block_size;
+	ram->blk.features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES | BLK_COMPARE;
+	if (spec->read_only)
+		ram->blk.features |= BLK_READ_ONLY;
+	blk_init(&ram->blk);
+	return &ram->blk;
+}
