@@ -52,7 +52,7 @@ def _label(value):
     """A value of a matrix as part of a name: its words and numbers, or nothing."""
     parts = value if isinstance(value, (tuple, list)) else (value,)
     parts = [str(part) for part in parts if isinstance(part, (str, int, float))]
-    return re.sub(r"[^\w.:,=+-]+", "_", ",".join(parts))[:60]
+    return re.sub(r"[^\w.:,=+-]+", "_", ",".join(parts))[:100]
 
 
 class _Shared:

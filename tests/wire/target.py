@@ -42,11 +42,17 @@ def own_address():
     return f"127.{16 + (pid >> 16) % 200}.{pid >> 8 & 255}.{pid & 255 or 256 - 1}"
 
 
-def free_port(host):
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as sock:
-        sock.bind((host, 0))
-        return sock.getsockname()[1]
+def free_ports(hosts):
+    """(host, port) for each host, all different."""
+    sockets = []
+    for host in hosts:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sockets.append(socket.socket(family, socket.SOCK_STREAM))
+        sockets[-1].bind((host, 0))
+    ports = [sock.getsockname()[1] for sock in sockets]
+    for sock in sockets:
+        sock.close()
+    return list(zip(hosts, ports))
 
 
 def wait_until(condition, timeout=10, what="the condition"):
@@ -120,15 +126,14 @@ class Target:
     targets: {name: {...}} replaces the one target.
     """
 
-    def __init__(self, node=None, target=None, backings=None, luns=None, targets=None, hosts=None,
-                 clock_scale=1):
+    def __init__(self, node=None, target=None, backings=None, luns=None, targets=None, hosts=None):
         self.node = node or {}
         self.settings = target or {}
         self.backings = backings or {"disk": {"size": "32M"}}
         self.luns = luns or {0: next(iter(self.backings))}
         self.targets = targets
         self.hosts = hosts or [own_address()]
-        self.clock_scale = clock_scale
+        self.addresses = []
         self.process = None
         self.dir = None
 
@@ -168,7 +173,7 @@ class Target:
         self.log_path = self.dir + "/yoked.log"
         try:
             for _ in range(5):      # another process may take a port before yoked does
-                self.addresses = [(host, free_port(host)) for host in self.hosts]
+                self.addresses = free_ports(self.hosts)
                 if self._launch():
                     return self
             raise AssertionError(f"yoked does not start: {self.log()[-500:]}")
@@ -268,6 +273,10 @@ class Target:
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def closed_to(self, fds, timeout=10):
+        """Wait until the daemon has no more descriptors open than it had."""
+        wait_until(lambda: self.fds() <= fds, timeout, f"descriptors to go back to {fds}")
 
     def sanitized(self):
         """Whether memory figures mean nothing because a sanitizer keeps freed memory."""

@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+# subtests: yes
+"""An R2T that nobody answers ends that connection after data_out_timeout, and nothing else."""
+
+import time
+
+import scsi
+from harness import case, main
+from iscsi import check
+
+MIB = 1 << 20
+KEYS = {"InitialR2T": "Yes", "ImmediateData": "No"}
+
+
+@case
+def the_connection_ends_and_others_do_not_notice(t):
+    with t.login(**KEYS) as stuck, t.login() as other:
+        started = time.monotonic()
+        task = scsi.start(stuck, scsi.write10(0, MIB // 512), out=bytes(MIB), manual=True)
+        stuck.until(lambda: task.r2ts)
+        slowest = 0
+        while stuck.silent(0.02) and time.monotonic() - started < 10:
+            before = time.monotonic()
+            scsi.read(other, 4096, 4096)
+            scsi.write(other, 4096, b"o" * 4096)
+            slowest = max(slowest, time.monotonic() - before)
+        took = time.monotonic() - started
+        try:
+            stuck.expect_closed(2, allow=())
+        except AssertionError:
+            # Ending the command alone, with a reason, is as good.
+            check(task.done and task.status == scsi.CHECK_CONDITION, "neither ended nor closed")
+        check(0.4 <= took < 8, f"ended after {took:.2f} s with a time-out of 0.5 s")
+        check(slowest < 1, f"the other session waited {slowest:.2f} s")
+
+
+@case
+def the_same_initiator_logs_in_meanwhile(t):
+    with t.login(**KEYS) as stuck:
+        task = scsi.start(stuck, scsi.write10(0, MIB // 512), out=bytes(MIB), manual=True)
+        stuck.until(lambda: task.r2ts)
+        started = time.monotonic()
+        with t.login(isid=stuck.isid) as again:
+            scsi.write(again, 0, b"n" * 4096)
+            check(scsi.read(again, 0, 4096) == b"n" * 4096, "data differ")
+        check(time.monotonic() - started < 2, "login waited for the time-out")
+        stuck.expect_closed()
+
+
+@case
+def slow_data_that_goes_on_is_no_timeout(t):
+    with t.login(**KEYS, MaxBurstLength=65536) as session:
+        data = bytes(range(256)) * 16
+        task = scsi.start(session, scsi.write10(0, 8), out=data, manual=True)
+        session.until(lambda: task.r2ts)
+        r2t = task.r2ts[0]
+        for sn in range(8):
+            check(session.silent(0.2), "something came while data were on their way")
+            task.send_segment(512 * sn, 512, r2t.ttt, sn, final=int(sn == 7))
+        task.wait().good()
+        check(scsi.read(session, 0, 4096) == data, "data differ")
+
+
+if __name__ == "__main__":
+    main(target={"data_out_timeout": "500ms"})
