@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/base.h"
+#include "target/iscsi/value.h"
 
 #define ISCSI_KEY_MAX 63         /* bytes of a key's name */
 #define ISCSI_VALUE_MAX 255      /* bytes of a value, unless its key says otherwise */
@@ -127,26 +128,6 @@ struct iscsi_pairs {
 
 /* 1 and PAIR, 0 at the end, -EPROTO: no `=`, no NUL, an illegal name, a value too long. */
 int iscsi_pairs_next(struct iscsi_pairs *pairs, struct iscsi_pair *pair);
-
-/* A text being written; what does not fit sets `full` and adds nothing. */
-struct iscsi_out {
-	char *data;
-	size_t size;
-	size_t len;
-	bool full;
-};
-
-void iscsi_out_add(struct iscsi_out *out, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-/* A decimal or 0x number as a whole value; false for anything else or above 64 bits. */
-bool iscsi_number(const char *value, uint64_t *number);
-/*
- * A binary value (0x.. hex, 0b.. base64; or decimal below 2^64 as big-endian
- * bytes without leading zeroes). Bytes written, or -EINVAL, -E2BIG if above SIZE.
- */
-int iscsi_binary(const char *value, uint8_t *bytes, size_t size);
-/* Whether comma-separated LIST holds exactly ITEM. */
-bool iscsi_list_has(const char *list, const char *item);
 
 /* --- negotiation ------------------------------------------------------- */
 
