@@ -214,7 +214,8 @@ class Session(Connection):
 
     def request(self, opcode, data=b"", **fields):
         """Send a request with the next numbers; fields win over them."""
-        pdu = Pdu(opcode, data, itt=self.tag(), final=1, **{"immediate": fields.pop("immediate", 0)})
+        pdu = Pdu(opcode, data, itt=self.tag(), final=1,
+                  **{"immediate": fields.pop("immediate", 0)})
         self.number(pdu)
         for name, value in fields.items():
             setattr(pdu, name, value)
@@ -269,7 +270,7 @@ class Session(Connection):
             self.dispatch(max(0, deadline - time.monotonic()))
 
     def expect(self, opcode, itt=None, timeout=None):
-        """The first PDU of that opcode (and tag) that is here or arrives, and no Reject before it."""
+        """The first PDU of that opcode (and tag), here or to come, with no Reject before it."""
         found = []
 
         def here():
@@ -318,7 +319,7 @@ class Session(Connection):
         return {"InitiatorName": self.initiator, "SessionType": "Normal", "TargetName": self.target}
 
     def login(self, discovery=False, offer=None, csg=STAGE_OPERATIONAL, **keys):
-        """Log in. keys are offered beside the usual ones (offer, if not OFFER); None leaves one out."""
+        """Log in. keys are offered beside offer (if None: OFFER); the value None leaves one out."""
         wanted = dict(self.names(discovery))
         if csg == STAGE_SECURITY:
             pdu = self.login_exchange(csg, STAGE_OPERATIONAL, keys={**wanted, "AuthMethod": "None"})

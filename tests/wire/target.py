@@ -10,6 +10,7 @@ Invariants
 Not here: the wire (iscsi.py).
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -294,15 +295,34 @@ class Target:
 
     def sessions(self):
         """The daemon's own list of sessions."""
-        result = self.call("session.list")
-        return result["sessions"] if isinstance(result, dict) else result
+        return self.call("session.list")["sessions"]
 
     def add_fault(self, backing, kind, **params):
-        """A fault on a backing: "stuck" (until cleared), "delay", "error"."""
-        return self.call("fault.add", object=backing, kind=kind, **params)
+        """A rule for a backing: kind "stuck" (until removed), "delay" (delay_ms), "error", "torn";
+        op "read", "write", ... or any. Its id."""
+        return self.call("fault.add", backing=backing, kind=kind, **params)["id"]
+
+    def faults(self):
+        return self.call("fault.list")["faults"]
 
     def clear_faults(self):
-        return self.call("fault.clear")
+        for fault in self.faults():
+            self.call("fault.remove", id=fault["id"])
+
+    def held(self, count=1):
+        """Wait until that many ios are held by faults."""
+        wait_until(lambda: sum(fault["held"] for fault in self.faults()) >= count,
+                   what=f"{count} ios held by a fault")
+
+    @contextlib.contextmanager
+    def fault(self, backing, kind, **params):
+        """A rule for as long as the block lasts."""
+        self.add_fault(backing, kind, **params)
+        try:
+            yield
+        finally:
+            if self.alive():
+                self.clear_faults()
 
 
 def _listens(address):

@@ -102,14 +102,12 @@ def of_a_write_on_a_stuck_store_tells_the_final_fate(t):
     with t.login() as session, t.login() as witness:
         old, new = os.urandom(4096), os.urandom(4096)
         scsi.write(session, 0, old)
-        t.add_fault("disk", "stuck")
-        try:
+        with t.fault("disk", "stuck", op="write"):
             task = scsi.start(session, scsi.write10(0, 8), out=new)
+            t.held()
             request = session.request_tmf(ABORT_TASK, ref_tag=task.itt, refcmdsn=task.pdu.cmdsn)
             early = not session.silent(0.5)
             session.ping(b"not blocked")
-        finally:
-            t.clear_faults()
         answer = session.expect(P.TMF_RSP, request.itt)
         check(answer.response == COMPLETE or task.done, f"response {answer.response}, fate unknown")
         # From the answer on the block keeps its content.

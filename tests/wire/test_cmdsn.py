@@ -30,8 +30,10 @@ def ping(session, cmdsn):
 def outside_the_window_is_ignored(t, where):
     with t.login() as session:
         answer = session.ping()
-        number = {"one_behind": later(answer.expcmdsn, -1), "far_behind": later(answer.expcmdsn, -1000),
-                  "one_beyond": later(answer.maxcmdsn, 1), "far_beyond": later(answer.maxcmdsn, 5000),
+        number = {"one_behind": later(answer.expcmdsn, -1),
+                  "far_behind": later(answer.expcmdsn, -1000),
+                  "one_beyond": later(answer.maxcmdsn, 1), "far_beyond": later(answer.maxcmdsn,
+                                                                               5000),
                   "half_the_space": later(answer.expcmdsn, 1 << 31)}[where]
         ping(session, number)
         check(session.silent(0.3), "an answer to a command outside the window")
@@ -160,7 +162,8 @@ def an_initiator_that_never_acknowledges_status(t):
         first = session.expstatsn
         for _ in range(3000):
             scsi.run(session, scsi.read10(0, 8), read=4096, expstatsn=first).good()
-        check(t.sanitized() or t.rss_kib() - before <= 1024, "memory grows with unacknowledged status")
+        check(t.sanitized() or t.rss_kib() - before <= 1024,
+              "memory grows with unacknowledged status")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ def asked(t, lba, **keys):
     session = t.login(**{**ASKED, **keys})
     old = os.urandom(LENGTH)
     scsi.write(session, lba, old)
-    task = scsi.start(session, scsi.write10(lba, LENGTH // 512), out=os.urandom(LENGTH), manual=True)
+    task = scsi.start(session, scsi.write10(lba, LENGTH // 512), out=os.urandom(LENGTH),
+                      manual=True)
     session.until(lambda: task.r2ts)
     r2t = task.r2ts[0]
     check((r2t.offset, r2t.desired) == (0, 8192), repr(r2t))
@@ -166,7 +167,8 @@ def immediate_data(t, _what, immediate, length):
 @case
 def immediate_data_beyond_the_expected_length(t):
     with t.login(InitialR2T="Yes", ImmediateData="Yes") as session:
-        task = scsi.start(session, scsi.write10(0, 8), out=bytes(512), data=bytes(4096), manual=True)
+        task = scsi.start(session, scsi.write10(0, 8), out=bytes(512), data=bytes(4096),
+                          manual=True)
         try:
             task.wait(LIMIT)
             check(task.status == scsi.CHECK_CONDITION, task.outcome())

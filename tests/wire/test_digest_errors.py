@@ -74,7 +74,8 @@ def solicited_data(t, which):
         task.wait()
         check(task.status == scsi.CHECK_CONDITION and task.sense == SENSE, task.outcome())
         session.ping(b"the session goes on")
-        check(scsi.read(session, 40, 4096) in (old[4096:8192], task.out[4096:8192]), "garbage written")
+        check(scsi.read(session, 40, 4096) in (old[4096:8192], task.out[4096:8192]),
+              "garbage written")
         scsi.write(session, 32, old)
         check(scsi.read(session, 32, 16384) == old, "data differ")
 

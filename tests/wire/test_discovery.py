@@ -71,7 +71,8 @@ def a_normal_session_lists_its_own_target(t):
     with t.login() as session:
         for value in ("", IQN):
             found = session.discover(value)
-            check(list(found) == [IQN] and sorted(found[IQN]) == addresses(t), f"{value!r}: {found}")
+            check(list(found) == [IQN] and sorted(found[IQN]) == addresses(t),
+                  f"{value!r}: {found}")
 
 
 @case(each=["All", OTHER])
@@ -79,7 +80,8 @@ def a_normal_session_does_not_list_others(t, value):
     with t.login() as session:
         answer = ask(session, value)
         check(answer == "rejected" or not [v for _, v in answer if v == OTHER], f"{answer}")
-        check(value != "All" or answer in ("rejected", [], [("SendTargets", "Reject")]), f"{answer}")
+        check(value != "All" or answer in ("rejected", [], [("SendTargets", "Reject")]),
+              f"{answer}")
         session.ping()
 
 

@@ -8,7 +8,8 @@ from iscsi import STAGE_OPERATIONAL, check
 from pdu import decode_text
 
 REFUSED = ("Reject",)
-OUT_OF_RANGE = ("-1", "", "abc", "12abc", "0x", "4294967296", "99999999999999999999999", "1.5", " 5")
+OUT_OF_RANGE = ("-1", "", "abc", "12abc", "0x", "4294967296", "99999999999999999999999", "1.5",
+                " 5")
 
 
 def offer(t, *pairs):
@@ -91,7 +92,8 @@ def a_boolean(t, key, value):
         check(answer == "Yes", "out of order at ErrorRecoveryLevel 0")
 
 
-@case(each=[(key, value) for key in BOOLEANS for value in ("yes", "NO", "1", "", "Maybe", "Yes,No")])
+@case(each=[(key, value) for key in BOOLEANS for value in ("yes", "NO", "1", "", "Maybe",
+                                                           "Yes,No")])
 def a_boolean_that_is_none(t, key, value):
     is_refused(t, key, value)
 
@@ -158,7 +160,8 @@ def a_key_that_only_a_target_may_send(t, key, value):
 @case(each=[(1, 1), (2, 2), (31, 2)])
 def the_protocol_level_is_the_lower_one(t, ours, expected):
     status, answers = offer(t, ("iSCSIProtocolLevel", ours))
-    check(status == 0 and answers.get("iSCSIProtocolLevel") == str(expected), f"{status:04x} {answers}")
+    check(status == 0 and answers.get("iSCSIProtocolLevel") == str(expected),
+          f"{status:04x} {answers}")
 
 
 @case(each=["RFC3720", "RFC3720,FastAbort", "ResponseFence", "FastAbort,ResponseFence,RFC3720"])

@@ -71,7 +71,8 @@ def answers_longer_than_a_segment(t):
         with t.login(discovery=True, MaxRecvDataSegmentLength=segment) as session:
             listed[segment] = session.discover()
     for segment, found in listed.items():
-        check(found.keys() == MANY.keys() | {IQN}, f"{len(found)} targets with segments of {segment}")
+        check(found.keys() == MANY.keys() | {IQN},
+              f"{len(found)} targets with segments of {segment}")
         check(found == listed[512], f"another list with segments of {segment}")
 
 

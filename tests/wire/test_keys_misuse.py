@@ -16,7 +16,8 @@ def refused(session, pdu):
 
 
 REPEATS = [("MaxBurstLength", "8192"), ("InitialR2T", "Yes"), ("HeaderDigest", "None"),
-           ("MaxRecvDataSegmentLength", "8192"), ("InitiatorName", "iqn.x"), ("TargetName", "iqn.x"),
+           ("MaxRecvDataSegmentLength", "8192"), ("InitiatorName", "iqn.x"), ("TargetName",
+                                                                              "iqn.x"),
            ("ErrorRecoveryLevel", "0"), ("SessionType", "Normal")]
 
 
@@ -41,7 +42,8 @@ def again_in_a_later_request(t, key, value):
 
 @case(each=["MaxBurstLength", "InitialR2T", "HeaderDigest", "ErrorRecoveryLevel"])
 def an_operational_key_in_the_security_stage(t, key):
-    value = {"InitialR2T": "Yes", "HeaderDigest": "None", "ErrorRecoveryLevel": "0"}.get(key, "8192")
+    value = {"InitialR2T": "Yes", "HeaderDigest": "None", "ErrorRecoveryLevel": "0"}.get(key,
+                                                                                         "8192")
     with t.connect() as session:
         pdu = session.login_exchange(STAGE_SECURITY, STAGE_OPERATIONAL,
                                      keys={**session.names(), "AuthMethod": "None", key: value})
@@ -56,7 +58,8 @@ def authentication_in_the_operational_stage(t):
     with t.connect() as session:
         pdu = session.login_exchange(keys={**session.names(), "AuthMethod": "None"})
         if pdu.login_status == 0:
-            check(dict(decode_text(pdu.data)).get("AuthMethod") == "Reject", f"{decode_text(pdu.data)}")
+            check(dict(decode_text(pdu.data)).get("AuthMethod") == "Reject",
+                  f"{decode_text(pdu.data)}")
         else:
             refused(session, pdu)
 
@@ -67,7 +70,8 @@ def sendtargets_during_login(t):
         pdu = session.login_exchange(keys={**session.names(), "SendTargets": "All"})
         if pdu.login_status == 0:
             answers = dict(decode_text(pdu.data))
-            check(answers.get("SendTargets") in ("Reject", "NotUnderstood", "Irrelevant"), f"{answers}")
+            check(answers.get("SendTargets") in ("Reject", "NotUnderstood", "Irrelevant"),
+                  f"{answers}")
             check("TargetName" not in answers, "targets listed during login")
 
 
@@ -138,7 +142,8 @@ def a_login_key_after_login(t, key, value):
 @case
 def an_unknown_key_after_login(t):
     with t.login() as session:
-        check(session.text([("X-org.yoke.a", "1")]) == [("X-org.yoke.a", "NotUnderstood")], "answer")
+        check(session.text([("X-org.yoke.a", "1")]) == [("X-org.yoke.a", "NotUnderstood")],
+              "answer")
 
 
 @case(each=[512, 4096, 65536])

@@ -39,7 +39,8 @@ def removal_for_recovery_is_not_supported(t):
 def another_cid_is_not_found(t):
     with t.login() as session:
         pdu = session.request(P.LOGOUT, reason=CLOSE_CONNECTION, final=1, immediate=1, cid=77)
-        check(session.expect(P.LOGOUT_RSP, pdu.itt).response == 1, "closed a connection that is not")
+        check(session.expect(P.LOGOUT_RSP, pdu.itt).response == 1,
+              "closed a connection that is not")
         session.ping()
 
 
@@ -55,7 +56,8 @@ def an_unknown_reason(t, reason):
 @case
 def commands_before_it_end_first(t):
     with t.login() as session:
-        tasks = [scsi.start(session, scsi.write10(8 * n, 8), out=bytes([n]) * 4096) for n in range(8)]
+        tasks = [scsi.start(session, scsi.write10(8 * n, 8),
+                            out=bytes([n]) * 4096) for n in range(8)]
         pdu = session.request(P.LOGOUT, reason=0, final=1, immediate=0)
         answer = session.expect(P.LOGOUT_RSP, pdu.itt)
         check(answer.response == 0, f"response {answer.response}")

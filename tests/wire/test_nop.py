@@ -48,7 +48,8 @@ def an_answer_to_no_question_is_ignored(t):
         session.others.clear()
         try:
             session.dispatch(0.2)
-            check(session.others and session.others.pop().opcode == P.REJECT, "neither silence nor Reject")
+            check(session.others and session.others.pop().opcode == P.REJECT,
+                  "neither silence nor Reject")
         except Timeout:
             pass
         session.ping()

@@ -27,7 +27,8 @@ def a_snack(t, kind, tag):
         pdu = Pdu(P.SNACK, immediate=1, final=1, flags=0x80 | kind, itt=itt, ttt=P.NO_TAG)
         reject = answer_to(session, pdu)
         check(reject.opcode == P.REJECT, repr(reject))
-        check(reject.reject_reason in (3, PROTOCOL_ERROR, UNSUPPORTED), f"{reject.reject_reason:#x}")
+        check(reject.reject_reason in (3, PROTOCOL_ERROR, UNSUPPORTED),
+              f"{reject.reject_reason:#x}")
         check(reject.data[:48] == bytes(pdu.bhs), "Reject carries another header")
         session.ping()
 

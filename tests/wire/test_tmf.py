@@ -69,11 +69,13 @@ def abort_task_of_an_absent_tag(t):
 def query_task_tells_whether_it_is_there(t):
     with t.login(iSCSIProtocolLevel=2, **WAITING) as session:
         task = waiting_write(session)
-        check(session.tmf(QUERY_TASK, ref_tag=task.itt, refcmdsn=task.pdu.cmdsn) == SUCCEEDED, "there")
+        check(session.tmf(QUERY_TASK, ref_tag=task.itt, refcmdsn=task.pdu.cmdsn) == SUCCEEDED,
+              "there")
         check(session.tmf(QUERY_TASK_SET) == SUCCEEDED, "a task set with a task")
         task.answer(task.r2ts[0])
         task.wait().good()
-        check(session.tmf(QUERY_TASK, ref_tag=task.itt, refcmdsn=task.pdu.cmdsn) == COMPLETE, "gone")
+        check(session.tmf(QUERY_TASK, ref_tag=task.itt, refcmdsn=task.pdu.cmdsn) == COMPLETE,
+              "gone")
         check(session.tmf(QUERY_TASK_SET) == COMPLETE, "an empty task set")
 
 
