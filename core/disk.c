@@ -38,6 +38,7 @@ void disk_lanes_push(struct disk_lanes *lanes, struct env_disk_op *op)
 {
 	op->moved = 0;
 	op->tries = 0;
+	op->cut = false;
 	STAILQ_INSERT_TAIL(lane_of(lanes, op), op, link);
 }
 
@@ -66,8 +67,17 @@ static bool is_transfer(const struct env_disk_op *op)
 	return op->kind == ENV_DISK_READ || op->kind == ENV_DISK_WRITE;
 }
 
+/* Whoever owns the elements finds them as they were. */
+static void uncut(struct env_disk_op *op)
+{
+	if (op->cut)
+		*op->iov = op->whole;
+	op->cut = false;
+}
+
 static bool over(struct env_disk_op *op, int result)
 {
+	uncut(op);
 	op->result = result;
 	return true;
 }
@@ -96,13 +106,18 @@ static void advance(struct env_disk_op *op, uint64_t bytes)
 	while (bytes > 0) {
 		uint64_t part = min_u64(bytes, op->iov->iov_len);
 
-		op->iov->iov_base = (uint8_t *)op->iov->iov_base + part;
-		op->iov->iov_len -= part;
 		bytes -= part;
-		if (op->iov->iov_len == 0) {
+		if (part == op->iov->iov_len) {
+			uncut(op);
 			op->iov++;
 			op->iov_count--;
+			continue;
 		}
+		if (!op->cut)
+			op->whole = *op->iov;
+		op->cut = true;
+		op->iov->iov_base = (uint8_t *)op->iov->iov_base + part;
+		op->iov->iov_len -= part;
 	}
 }
 

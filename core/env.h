@@ -68,11 +68,13 @@ struct env_disk_op {
 	int fd;
 	uint64_t offset;
 	uint64_t length;
-	struct iovec *iov; /* READ, WRITE: sums up to length; may be changed by the binding */
+	struct iovec *iov; /* READ, WRITE: sums up to length; at done() as it was */
 	unsigned iov_count;
 	int result;
 	void (*done)(struct env_disk_op *op);
-	uint64_t moved; /* the binding's */
+	uint64_t moved;     /* the binding's */
+	struct iovec whole; /* the binding's: *iov before a short transfer cut it */
+	bool cut;
 	unsigned tries; /* the binding's */
 };
 
