@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of target/scsi share: task sets, logical units, the device.
+ *
+ * Two halves, on two shards. The front half (struct scsi_device, scsi_nexus,
+ * task_set, tmf) knows every task from enter to done, orders them and decides
+ * who is aborted. The home half (struct lu_task, lu.c and the commands) has the
+ * tasks that may run. A task is one half's at a time and crosses by its message;
+ * task->aborting alone is looked at by both.
+ */
+#ifndef TARGET_SCSI_LU_INT_H
+#define TARGET_SCSI_LU_INT_H
+
+#include <bsd/sys/queue.h>
+#include <uuid/uuid.h>
+
+#include "backstore/blk.h"
+#include "backstore/rangelock.h"
+#include "mpio/nexus.h"
+#include "target/scsi/device.h"
+#include "target/scsi/optable.h"
+
+TAILQ_HEAD(scsi_task_list, scsi_task);
+TAILQ_HEAD(scsi_tmf_list, scsi_tmf);
+
+/* The longest parameter data that a command without a length of its own yields. */
+#define SCSI_CONTROL_MAX (4 * KIB)
+/* Elements of an io: a command longer than LU_IOV units goes down in pieces. */
+#define LU_IOV 65
+
+/* Tasks of one logical unit, in the order in which they were entered. Front's shard. */
+struct task_set {
+	struct scsi_task_list tasks;
+	unsigned count;
+	unsigned barriers; /* ORDERED and HEAD OF QUEUE ones: none, and nothing has to be asked */
+	unsigned waiting;  /* for their turn */
+	bool waking, wake_again;
+};
+
+struct scsi_lu {
+	/* Fixed. */
+	struct shard *home;
+	struct blk *blk;
+	uuid_t uuid;
+	char uuid_text[UUID_STR_LEN];
+	uint32_t oui;
+	bool write_cache;
+	bool read_only;
+	char product[17];
+	uint32_t block_size;
+
+	/* The front's shard. */
+	unsigned refs;
+	_Atomic(struct shard *) front; /* of the devices that map it; NULL: none does */
+	struct task_set set;
+	LIST_HEAD(, scsi_mapping) mappings;
+
+	/* Mode parameters; changed by MODE SELECT at the home, read by both halves. */
+	atomic_bool d_sense;
+	atomic_bool tas;
+	atomic_bool swp;
+
+	/* The home. */
+	struct rangelock *lock;
+	struct lu_task *pool;
+	SLIST_HEAD(, lu_task) free;
+	TAILQ_HEAD(, lu_task) active;
+	uint64_t size_bytes; /* as the hosts know it */
+	struct shard_msg resized;
+	struct shard_msg bye;
+	bool resize_travels, resize_again, dying;
+
+	struct scsi_lu_stats stats;
+};
+
+/* A logical unit at a LUN of a device. */
+struct scsi_mapping {
+	LIST_ENTRY(scsi_mapping) lu_link;
+	struct scsi_device *device;
+	struct scsi_lu *lu;
+	uint16_t lun;
+	unsigned slot; /* of its unit attentions */
+	bool read_only;
+	bool leaving;   /* not there for new tasks */
+	unsigned tasks; /* and functions on their way: it stays while there are any */
+	void (*done)(void *arg);
+	void *done_arg;
+};
+
+struct scsi_device {
+	char name[NEXUS_NAME_MAX];
+	struct shard *front;
+	struct nexus_registry registry;
+	unsigned nexuses;           /* retired ones too */
+	struct scsi_mapping **maps; /* in order of LUN */
+	unsigned map_count, map_room;
+	struct task_set absent; /* tasks for LUNs that are not there */
+	struct scsi_tmf_list tmfs;
+	scsi_mask_fn *mask;
+	void *mask_arg;
+	uint16_t ports[SCSI_PORTS_MAX];
+	unsigned port_count;
+};
+
+struct scsi_nexus {
+	struct nexus mpio;
+	struct scsi_nexus_id id;
+	struct scsi_device *device;
+	unsigned tasks;
+};
+
+/* What a task has at the home. */
+struct lu_task {
+	SLIST_ENTRY(lu_task) free_link;
+	TAILQ_ENTRY(lu_task) active_link;
+	struct scsi_task *task;
+	struct scsi_lu *lu;
+	bool waits, locked;
+	bool write, flush_first;
+	unsigned flags;          /* of its ios */
+	uint64_t offset, length; /* on the medium, of the whole command */
+	uint64_t done;           /* bytes of it that were moved */
+	struct rangelock_hold hold;
+	struct io io;
+	struct iovec iov[LU_IOV];
+};
+
+/* ---- task_set.c: front */
+void task_set_init(struct task_set *set);
+void task_set_enter(struct task_set *set, struct scsi_task *task);
+/* Run it, or let it wait for its turn. */
+void task_set_submit(struct scsi_task *task);
+/* TASK's fate is final: out of the set, `done`, and what waited for it goes on. */
+void task_set_end(struct scsi_task *task);
+struct task_set *task_set_of(struct scsi_task *task);
+void task_set_back(struct shard_msg *msg);
+
+/* ---- tmf.c: front */
+/* A task that was being aborted has ended: true if a function waited for it alone and ended too. */
+bool tmf_task_ended(struct scsi_device *device);
+
+/* ---- device.c: front */
+/* The mapping of LUN as INITIATOR sees it, or NULL. */
+struct scsi_mapping *device_lookup(struct scsi_device *device, uint64_t lun, const char *initiator);
+/* The first mapping at or above LUN, leaving ones too, or NULL. */
+struct scsi_mapping *device_next(struct scsi_device *device, uint32_t lun);
+bool device_visible(const struct scsi_mapping *mapping, const char *initiator);
+/* CONDITION for every nexus through which LU may be reached. */
+void device_raise(struct scsi_lu *lu, enum ua_condition condition);
+/* One that kept MAPPING has ended. */
+void device_mapping_put(struct scsi_mapping *mapping);
+/* The number in the 8 bytes of a LUN, or -1: an addressing method or level that nobody has here. */
+int device_lun_number(uint64_t lun);
+/* Mapped as NUMBER, whoever may see it, leaving ones too; or NULL. */
+struct scsi_mapping *device_find(struct scsi_device *device, int number);
+/* Unit attentions of TASK's nexus at its LU; NULL: it has none. */
+struct ua_set *device_ua(const struct scsi_task *task);
+/* Executes what needs no home and what is refused at the door; false: it has to go home. */
+bool device_run(struct scsi_task *task);
+
+/* ---- lu.c: home */
+/* The task's message arrives; scsi_complete() sends it back. */
+void lu_run(struct shard_msg *msg);
+/* Task management: withdraw what still waits among the tasks that are being aborted. */
+void lu_sweep(struct scsi_lu *lu);
+
+/* ---- for commands, on the shard that runs them */
+void scsi_complete(struct scsi_task *task);
+/* GOOD, with LENGTH bytes of parameter data, cut to what was asked for. */
+void scsi_reply(struct scsi_task *task, const void *data, uint64_t length);
+static inline bool lu_d_sense(const struct scsi_lu *lu)
+{
+	return atomic_load_explicit(&lu->d_sense, memory_order_relaxed);
+}
+static inline uint64_t lu_blocks(const struct scsi_lu *lu)
+{
+	return lu->blk->size_bytes / lu->block_size;
+}
+/* UNMAP works: the table has it and the device does. */
+bool lu_thin(const struct scsi_lu *lu);
+bool lu_write_protected(const struct scsi_task *task);
+/* True if [LBA, LBA + BLOCKS) is on the medium; else the task has failed. */
+bool lu_check_range(struct scsi_task *task, uint64_t lba, uint64_t blocks);
+/* Move [offset, +length) between the medium and task->data, then complete. */
+void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t offset,
+		 uint64_t length);
+void lu_flush(struct scsi_task *task);
+
+/* ---- run and length functions of the table's rows */
+void scsi_test_unit_ready(struct scsi_task *task);
+void scsi_request_sense(struct scsi_task *task);
+void scsi_inquiry(struct scsi_task *task);
+void scsi_report_luns(struct scsi_task *task);
+void scsi_read_capacity_10(struct scsi_task *task);
+void scsi_read_capacity_16(struct scsi_task *task);
+void scsi_read_write(struct scsi_task *task);
+void scsi_synchronize_cache(struct scsi_task *task);
+void scsi_mode_sense(struct scsi_task *task);
+void scsi_report_opcodes(struct scsi_task *task);
+void scsi_report_tmfs(struct scsi_task *task);
+
+uint64_t scsi_rw_length(const struct scsi_task *task);
+uint64_t scsi_report_luns_length(const struct scsi_task *task);
+
+/* Vital product data page CODE into OUT (SCSI_CONTROL_MAX); 0: no such page. */
+unsigned vpd_build(const struct scsi_task *task, uint8_t code, uint8_t *out);
+/* Bytes of TMFs and their names come from one table: REPORT SUPPORTED TMFS. */
+void tmf_supported(uint8_t out[2]);
+
+#endif

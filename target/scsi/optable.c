@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of commands.
+ *
+ * Invariants:
+ * 1. Rows are in order of opcode, then service action; no two are equal.
+ * 2. Byte 0 of the usage map is the opcode, and for a service action the low five bits of
+ *    byte 1 are its value, as SPC-4 wants them reported.
+ * 3. What is not here is refused; nothing else decides which commands exist.
+ *
+ * Not here: what the commands do (the files named after them).
+ *
+ * Spec: SPC-4 6, SBC-3 5.
+ */
+#include "target/scsi/optable.h"
+
+#include "core/wire.h"
+#include "target/scsi/lu_int.h"
+
+/* Lengths of parameter data: the allocation length, where the CDB has it. */
+
+static uint64_t bounded(uint64_t allocation)
+{
+	return min_u64(allocation, SCSI_CONTROL_MAX);
+}
+
+static uint64_t byte_4(const struct scsi_task *task)
+{
+	return task->cdb[4];
+}
+
+static uint64_t bytes_3_4(const struct scsi_task *task)
+{
+	return bounded(get_be16(task->cdb + 3));
+}
+
+static uint64_t bytes_7_8(const struct scsi_task *task)
+{
+	return bounded(get_be16(task->cdb + 7));
+}
+
+static uint64_t bytes_6_9(const struct scsi_task *task)
+{
+	return bounded(get_be32(task->cdb + 6));
+}
+
+static uint64_t bytes_10_13(const struct scsi_task *task)
+{
+	return bounded(get_be32(task->cdb + 10));
+}
+
+static uint64_t eight(const struct scsi_task *task)
+{
+	(void)task;
+	return 8;
+}
+
+/* Usage maps that several rows share. Control byte: NACA is evaluated (and refused). */
+#define CTL 0x04
+#define FF4 0xff, 0xff, 0xff, 0xff
+#define FF8 FF4, FF4
+/* Byte 1: RDPROTECT or WRPROTECT, DPO, FUA. */
+#define RW_FLAGS 0xf8
+#define RW_10(op)                                                                                  \
+	{                                                                                          \
+		op, RW_FLAGS, FF4, 0, 0xff, 0xff, CTL                                              \
+	}
+#define RW_12(op)                                                                                  \
+	{                                                                                          \
+		op, RW_FLAGS, FF8, 0, CTL                                                          \
+	}
+#define RW_16(op)                                                                                  \
+	{                                                                                          \
+		op, RW_FLAGS, FF8, FF4, 0, CTL                                                     \
+	}
+
+#define CONTROL_IN(code, len, fl, len_fn, fn, ...)                                                 \
+	{                                                                                          \
+		.opcode = (code), .cdb_length = (len), .flags = (fl), .dir = SCSI_DATA_IN,         \
+		.length = (len_fn), .run = (fn), .usage = __VA_ARGS__                              \
+	}
+#define NO_DATA(code, len, fl, fn, ...)                                                            \
+	{                                                                                          \
+		.opcode = (code), .cdb_length = (len), .flags = (fl), .dir = SCSI_NO_DATA,         \
+		.run = (fn), .usage = __VA_ARGS__                                                  \
+	}
+#define READ(code, len, ...)                                                                       \
+	{                                                                                          \
+		.opcode = (code), .cdb_length = (len), .dir = SCSI_DATA_IN,                        \
+		.length = scsi_rw_length, .run = scsi_read_write, .usage = __VA_ARGS__             \
+	}
+#define WRITE(code, len, ...)                                                                      \
+	{                                                                                          \
+		.opcode = (code), .cdb_length = (len), .flags = OP_WRITE, .dir = SCSI_DATA_OUT,    \
+		.length = scsi_rw_length, .run = scsi_read_write, .usage = __VA_ARGS__             \
+	}
+#define SERVICE_IN(code, sa, len, fl, len_fn, fn, ...)                                             \
+	{                                                                                          \
+		.opcode = (code), .service_action = (sa), .cdb_length = (len),                     \
+		.flags = OP_SA | (fl), .dir = SCSI_DATA_IN, .length = (len_fn), .run = (fn),       \
+		.usage = __VA_ARGS__                                                               \
+	}
+
+static const struct scsi_op table[] = {
+	NO_DATA(0x00, 6, OP_EXPRESS, scsi_test_unit_ready, { 0x00, 0, 0, 0, 0, CTL }),
+	CONTROL_IN(0x03, 6, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS, byte_4,
+		   scsi_request_sense, { 0x03, 0x01, 0, 0, 0xff, CTL }),
+	READ(0x08, 6, { 0x08, 0x1f, 0xff, 0xff, 0xff, CTL }),
+	WRITE(0x0a, 6, { 0x0a, 0x1f, 0xff, 0xff, 0xff, CTL }),
+	CONTROL_IN(0x12, 6, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS, bytes_3_4, scsi_inquiry,
+		   { 0x12, 0x01, 0xff, 0xff, 0xff, CTL }),
+	CONTROL_IN(0x1a, 6, OP_EXPRESS, byte_4, scsi_mode_sense,
+		   { 0x1a, 0x08, 0xff, 0xff, 0xff, CTL }),
+	CONTROL_IN(0x25, 10, OP_EXPRESS, eight, scsi_read_capacity_10,
+		   { 0x25, 0, 0, 0, 0, 0, 0, 0, 0, CTL }),
+	READ(0x28, 10, RW_10(0x28)),
+	WRITE(0x2a, 10, RW_10(0x2a)),
+	NO_DATA(0x35, 10, 0, scsi_synchronize_cache, { 0x35, 0x02, FF4, 0, 0xff, 0xff, CTL }),
+	CONTROL_IN(0x5a, 10, OP_EXPRESS, bytes_7_8, scsi_mode_sense,
+		   { 0x5a, 0x18, 0xff, 0xff, 0, 0, 0, 0xff, 0xff, CTL }),
+	READ(0x88, 16, RW_16(0x88)),
+	WRITE(0x8a, 16, RW_16(0x8a)),
+	NO_DATA(0x91, 16, 0, scsi_synchronize_cache, { 0x91, 0x02, FF8, FF4, 0, CTL }),
+	SERVICE_IN(0x9e, 0x10, 16, OP_EXPRESS, bytes_10_13, scsi_read_capacity_16,
+		   { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, FF4, 0, CTL }),
+	CONTROL_IN(0xa0, 12, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS, scsi_report_luns_length,
+		   scsi_report_luns, { 0xa0, 0, 0xff, 0, 0, 0, FF4, 0, CTL }),
+	SERVICE_IN(0xa3, 0x0c, 12, OP_EXPRESS, bytes_6_9, scsi_report_opcodes,
+		   { 0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, FF4, 0, CTL }),
+	SERVICE_IN(0xa3, 0x0d, 12, OP_EXPRESS, bytes_6_9, scsi_report_tmfs,
+		   { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4, 0, CTL }),
+	READ(0xa8, 12, RW_12(0xa8)),
+	WRITE(0xaa, 12, RW_12(0xaa)),
+};
+
+const struct scsi_op *optable_find(const uint8_t *cdb, bool *opcode_known)
+{
+	const struct scsi_op *op;
+
+	*opcode_known = false;
+	for (op = table; op < table + ARRAY_LEN(table) && op->opcode <= cdb[0]; op++) {
+		if (op->opcode != cdb[0])
+			continue;
+		*opcode_known = true;
+		if (!(op->flags & OP_SA) || op->service_action == (cdb[1] & 0x1f))
+			return op;
+	}
+	return NULL;
+}
+
+const struct scsi_op *optable_row(unsigned index)
+{
+	return index < ARRAY_LEN(table) ? &table[index] : NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands: one row each, from which everything else follows: dispatch, what
+ * a command moves, which unit attentions wait, REPORT SUPPORTED OPERATION CODES.
+ *
+ * Spec: SPC-4 6.35 (usage map), SBC-3.
+ */
+#ifndef TARGET_SCSI_OPTABLE_H
+#define TARGET_SCSI_OPTABLE_H
+
+#include "target/scsi/scsi.h"
+
+/* Flags of a row. */
+#define OP_SA 1u       /* byte 1, bits 4:0, is a service action */
+#define OP_UA_OK 2u    /* works while a unit attention is pending, and leaves it */
+#define OP_FRONT 4u    /* about the device, not the medium: answered on the front's shard */
+#define OP_NO_LUN 8u   /* its function also answers for a LUN that is not there */
+#define OP_WRITE 16u   /* changes the medium: refused where it is write protected */
+#define OP_EXPRESS 32u /* goes past bulk I/O */
+
+struct scsi_op {
+	uint8_t opcode;
+	uint8_t service_action; /* OP_SA */
+	uint8_t cdb_length;
+	uint8_t flags;
+	enum scsi_dir dir;
+	uint8_t usage[SCSI_CDB_MAX]; /* bits of the CDB that are evaluated; byte 0 is the opcode */
+	/* Bytes that the CDB asks to move, by task->cdb and the block size of task->lu
+	 * (may be absent with OP_NO_LUN); UINT64_MAX: more than any command may. NULL: none. */
+	uint64_t (*length)(const struct scsi_task *task);
+	/* Executes; ends in scsi_complete() now or later. */
+	void (*run)(struct scsi_task *task);
+};
+
+/* NULL: no such row. *OPCODE_KNOWN tells an unknown service action from an unknown opcode. */
+const struct scsi_op *optable_find(const uint8_t *cdb, bool *opcode_known);
+/* The rows in order of opcode and service action; NULL past the last. */
+const struct scsi_op *optable_row(unsigned index);
+
+#endif

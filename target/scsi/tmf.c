@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Task management functions.
+ *
+ *   scsi_tmf_submit() ─▶ mark ─▶ end what does not run ─▶ tell each home ─▶ wait ─▶ done()
+ *                                                         lu_sweep()       until no task
+ *                                                                          marked is left
+ *
+ * Invariants:
+ * 1. A function is answered when every task it concerns has been answered or dropped; one at a
+ *    stalled device is waited for, for a retry must not meet the first try's late effect.
+ * 2. All tasks concerned are marked before the first one ends: the end of a barrier starts
+ *    nothing that is to be aborted.
+ * 3. Tasks entered after the function are not concerned.
+ *
+ * Not here: what the initiator is told of a dropped task (task_set.c), transport resets (the front).
+ *
+ * Spec: SAM-5 7, 5.14; SPC-4 6.36 (REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS).
+ */
+#include "target/scsi/lu_int.h"
+
+enum scope { ONE_TASK, OWN_TASKS, ALL_TASKS, EVERY_LU, NEXUS };
+
+static const struct row {
+	enum scope scope;
+	bool supported;
+	bool query;
+	enum ua_condition condition; /* UA_NONE: none for everybody */
+	uint8_t byte, bit;           /* in REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS */
+} rows[] = {
+	[SCSI_ABORT_TASK] = { ONE_TASK, true, false, UA_NONE, 0, 0x80 },
+	[SCSI_ABORT_TASK_SET] = { OWN_TASKS, true, false, UA_NONE, 0, 0x40 },
+	[SCSI_CLEAR_TASK_SET] = { ALL_TASKS, true, false, UA_NONE, 0, 0x10 },
+	[SCSI_LUN_RESET] = { ALL_TASKS, true, false, UA_LUN_RESET, 0, 0x08 },
+	[SCSI_TARGET_RESET] = { EVERY_LU, true, false, UA_TARGET_RESET, 0, 0x02 },
+	[SCSI_QUERY_TASK] = { ONE_TASK, true, true, UA_NONE, 0, 0x04 },
+	[SCSI_QUERY_TASK_SET] = { OWN_TASKS, true, true, UA_NONE, 1, 0x02 },
+	[SCSI_QUERY_ASYNC_EVENT] = { OWN_TASKS, false, true, UA_NONE, 1, 0x04 },
+	[SCSI_NEXUS_RESET] = { NEXUS, true, false, UA_NONE, 1, 0x01 },
+};
+
+void tmf_supported(uint8_t out[2])
+{
+	unsigned i;
+
+	out[0] = out[1] = 0;
+	for (i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].supported)
+			out[rows[i].byte] |= rows[i].bit;
+}
+
+static bool of_one_lun(const struct scsi_tmf *tmf)
+{
+	return rows[tmf->function].scope <= ALL_TASKS;
+}
+
+static bool concerns(const struct scsi_tmf *tmf, const struct scsi_task *task)
+{
+	bool own = task->nexus == tmf->nexus;
+
+	switch (rows[tmf->function].scope) {
+	case ONE_TASK:
+		return own && task->tag == tmf->tag && task->lun == tmf->lun;
+	case OWN_TASKS:
+		return own && task->lun == tmf->lun;
+	case NEXUS:
+		return own;
+	case ALL_TASKS:
+		return task->lu || task->lun == tmf->lun;
+	case EVERY_LU:
+		return task->lu || task->nexus->device == tmf->nexus->device;
+	}
+	return false;
+}
+
+/* For each set that TMF may concern; FN returning true ends it. */
+static bool visit(struct scsi_tmf *tmf, bool (*fn)(struct scsi_tmf *tmf, struct task_set *set))
+{
+	struct scsi_device *device = tmf->nexus->device;
+	struct scsi_mapping *mapping;
+	uint32_t lun;
+
+	if (of_one_lun(tmf)) {
+		mapping = device_find(device, device_lun_number(tmf->lun));
+		if (mapping && fn(tmf, &mapping->lu->set))
+			return true;
+		return fn(tmf, &device->absent);
+	}
+	for (lun = 0; (mapping = device_next(device, lun)); lun++) {
+		lun = mapping->lun;
+		if (fn(tmf, &mapping->lu->set))
+			return true;
+	}
+	return fn(tmf, &device->absent);
+}
+
+static bool present(struct scsi_tmf *tmf, struct task_set *set)
+{
+	struct scsi_task *task;
+
+	TAILQ_FOREACH(task, &set->tasks, set_link)
+		if (!task->aborting && concerns(tmf, task))
+			return true;
+	return false;
+}
+
+static bool still_ending(struct scsi_tmf *tmf, struct task_set *set)
+{
+	struct scsi_task *task;
+
+	TAILQ_FOREACH(task, &set->tasks, set_link)
+		if (task->aborting && concerns(tmf, task))
+			return true;
+	return false;
+}
+
+/* Another initiator's commands vanish: with TAS=0 a unit attention is all that tells it. */
+static void tell_other(const struct scsi_tmf *tmf, const struct scsi_task *task)
+{
+	struct ua_set *ua = task->lu ? device_ua(task) : NULL;
+
+	if (tmf->function == SCSI_CLEAR_TASK_SET && ua && !atomic_load(&task->lu->tas))
+		ua_raise(ua, UA_CLEARED_BY_OTHER);
+}
+
+static bool mark(struct scsi_tmf *tmf, struct task_set *set)
+{
+	struct scsi_task *task;
+
+	TAILQ_FOREACH(task, &set->tasks, set_link) {
+		if (task->aborting || !concerns(tmf, task))
+			continue;
+		if (task->nexus != tmf->nexus) {
+			task->aborted_by_other = true;
+			tell_other(tmf, task);
+		}
+		atomic_store(&task->aborting, true);
+	}
+	return false;
+}
+
+/* End the marked tasks that no home holds. Each end may change the list. */
+static bool end_idle(struct scsi_tmf *tmf, struct task_set *set)
+{
+	struct scsi_task *task;
+
+	do {
+		TAILQ_FOREACH(task, &set->tasks, set_link)
+			if (task->aborting && !task->running && concerns(tmf, task))
+				break;
+		if (task)
+			task_set_end(task);
+	} while (task);
+	return false;
+}
+
+static void raise_for_all(struct scsi_tmf *tmf)
+{
+	struct scsi_device *device = tmf->nexus->device;
+	enum ua_condition condition = rows[tmf->function].condition;
+	struct scsi_mapping *mapping;
+	uint32_t lun;
+
+	if (condition == UA_NONE)
+		return;
+	if (of_one_lun(tmf)) {
+		mapping = device_find(device, device_lun_number(tmf->lun));
+		if (mapping)
+			device_raise(mapping->lu, condition);
+		return;
+	}
+	for (lun = 0; (mapping = device_next(device, lun)); lun++) {
+		lun = mapping->lun;
+		device_raise(mapping->lu, condition);
+	}
+}
+
+static void finish(struct scsi_tmf *tmf, enum scsi_tmf_response response)
+{
+	tmf->response = response;
+	tmf->done(tmf);
+}
+
+/* True: TMF has ended. */
+static bool finish_if_final(struct scsi_tmf *tmf)
+{
+	if (!tmf->told || visit(tmf, still_ending))
+		return false;
+	TAILQ_REMOVE(&tmf->nexus->device->tmfs, tmf, link);
+	finish(tmf, SCSI_TMF_COMPLETE);
+	return true;
+}
+
+bool tmf_task_ended(struct scsi_device *device)
+{
+	struct scsi_tmf *tmf;
+
+	TAILQ_FOREACH(tmf, &device->tmfs, link)
+		if (finish_if_final(tmf))
+			return true;
+	return false;
+}
+
+static void tell(struct scsi_tmf *tmf);
+
+static void back(struct shard_msg *msg)
+{
+	struct scsi_tmf *tmf = container_of(msg, struct scsi_tmf, msg);
+	struct scsi_mapping *mapping = tmf->mapping;
+
+	tmf->mapping = NULL;
+	device_mapping_put(mapping);
+	tmf->arrived = true;
+	if (!tmf->telling)
+		tell(tmf);
+}
+
+static void at_home(struct shard_msg *msg)
+{
+	struct scsi_tmf *tmf = container_of(msg, struct scsi_tmf, msg);
+
+	lu_sweep(tmf->mapping->lu);
+	msg->fn = back;
+	shard_send(tmf->mapping->device->front, msg);
+}
+
+static struct scsi_mapping *next_to_tell(struct scsi_tmf *tmf)
+{
+	struct scsi_device *device = tmf->nexus->device;
+	struct scsi_mapping *mapping;
+
+	if (tmf->next_lun > SCSI_LUN_MAX)
+		return NULL;
+	if (of_one_lun(tmf)) {
+		mapping = device_find(device, device_lun_number(tmf->lun));
+		tmf->next_lun = SCSI_LUN_MAX + 1;
+	} else {
+		mapping = device_next(device, tmf->next_lun);
+		tmf->next_lun = mapping ? mapping->lun + 1u : SCSI_LUN_MAX + 1;
+	}
+	return mapping;
+}
+
+/*
+ * Visit the homes, one after the other. A home on this shard answers before
+ * shard_send() returns: a loop then, or thousands of LUNs were a deep stack.
+ */
+static void tell(struct scsi_tmf *tmf)
+{
+	struct scsi_mapping *mapping;
+
+	tmf->telling = true;
+	while ((mapping = next_to_tell(tmf))) {
+		mapping->tasks++;
+		tmf->mapping = mapping;
+		tmf->arrived = false;
+		tmf->msg.fn = at_home;
+		shard_send(mapping->lu->home, &tmf->msg);
+		if (!tmf->arrived) {
+			tmf->telling = false;
+			return;
+		}
+	}
+	tmf->told = true;
+	finish_if_final(tmf);
+}
+
+static void query(struct scsi_tmf *tmf)
+{
+	finish(tmf, visit(tmf, present) ? SCSI_TMF_SUCCEEDED : SCSI_TMF_COMPLETE);
+}
+
+void scsi_tmf_submit(struct scsi_tmf *tmf)
+{
+	struct scsi_device *device = tmf->nexus->device;
+	const struct row *row;
+
+	if ((unsigned)tmf->function >= ARRAY_LEN(rows) || !rows[tmf->function].supported) {
+		finish(tmf, SCSI_TMF_NOT_SUPPORTED);
+		return;
+	}
+	row = &rows[tmf->function];
+	/* Its own tasks may be left at a LUN that went; the tasks of others are none of its business. */
+	if (of_one_lun(tmf) && !device_lookup(device, tmf->lun, tmf->nexus->id.initiator) &&
+	    (row->scope == ALL_TASKS || !visit(tmf, present))) {
+		finish(tmf, SCSI_TMF_NO_LUN);
+		return;
+	}
+	if (row->query) {
+		query(tmf);
+		return;
+	}
+	if (row->scope == ONE_TASK && !visit(tmf, present) && !visit(tmf, still_ending)) {
+		finish(tmf, SCSI_TMF_NO_TASK);
+		return;
+	}
+	tmf->next_lun = 0;
+	tmf->told = false;
+	tmf->mapping = NULL;
+	TAILQ_INSERT_TAIL(&device->tmfs, tmf, link);
+	visit(tmf, mark);
+	raise_for_all(tmf);
+	visit(tmf, end_idle);
+	tell(tmf);
+}
