@@ -14,7 +14,7 @@
  * 3. An aborted task that waits is withdrawn; one at the device ends with its current piece.
  * 4. With WCE=0 every write carries FUA: GOOD means durable.
  *
- * Not here: attributes and aborts (task_set.c, tmf.c), CDBs (rw.c and its neighbours).
+ * Not here: attributes and aborts (task_set.c, task_management.c), CDBs (rw.c and its neighbours).
  *
  * Spec: SAM-5 5, SBC-3 4.15 (caching).
  */

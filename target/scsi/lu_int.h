@@ -135,7 +135,7 @@ void task_set_end(struct scsi_task *task);
 struct task_set *task_set_of(struct scsi_task *task);
 void task_set_back(struct shard_msg *msg);
 
-/* ---- tmf.c: front */
+/* ---- task_management.c: front */
 /* A task that was being aborted has ended: true if a function waited for it alone and ended too. */
 bool tmf_task_ended(struct scsi_device *device);
 

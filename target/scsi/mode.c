@@ -7,7 +7,7 @@
  * 2. Changeable values are a mask of what MODE SELECT takes: nothing, while there is none.
  * 3. No page is saved: PS is 0 and asking for saved values is refused.
  *
- * Not here: what the parameters do (lu.c, tmf.c, sense.c read them off the logical unit).
+ * Not here: what the parameters do (lu.c, task_management.c, sense.c read them off the logical unit).
  *
  * Spec: SPC-4 6.13, 6.14, 7.5; SBC-3 6.5.
  */

@@ -6,7 +6,7 @@
  *   IDLE ─────────▶ ENTERED ─────────▶ SUBMITTED ──────────────────▶ IDLE, done()
  *                      │           waits for its turn, then
  *                      │           runs: device_run(), lu_run()         ▲
- *                      └──────────── aborted by tmf.c ──────────────────┘
+ *                      └──────────── aborted by task_management.c ──────────────────┘
  *
  * Invariants:
  * 1. A task is in its set from enter until just before its done(), which runs once.
@@ -16,7 +16,7 @@
  *    the others can tell: an initiator that never sends its data delays only itself.
  * 4. A set without barriers costs nothing: no list is walked.
  *
- * Not here: overlapping ranges (lu.c), who is aborted (tmf.c).
+ * Not here: overlapping ranges (lu.c), who is aborted (task_management.c).
  *
  * Spec: SAM-5 8 (task attributes).
  */
@@ -91,7 +91,7 @@ void task_set_submit(struct scsi_task *task)
 	set->waiting++;
 }
 
-/* The first task that waits and need not; aborted ones are tmf.c's to end. */
+/* The first task that waits and need not; aborted ones are task_management.c's to end. */
 static struct scsi_task *next_to_wake(const struct task_set *set)
 {
 	struct scsi_task *task;
