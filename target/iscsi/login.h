@@ -126,7 +126,6 @@ struct iscsi_login {
 	bool tag_told;
 	bool sending;           /* pieces of `out` are left, which they fetch with empty requests */
 	const char *auth_offer; /* AuthMethod of the text being taken */
-	bool auth_key;          /* that text had keys of the method */
 	bool max_recv_told;
 	uint8_t phase;         /* CSG: 0 or 1 */
 	uint8_t pending_flags; /* T, CSG and NSG to answer once all of `out` was sent */
