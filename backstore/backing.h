@@ -6,8 +6,6 @@
 #ifndef BACKSTORE_BACKING_H
 #define BACKSTORE_BACKING_H
 
-#include <uuid/uuid.h>
-
 #include "backstore/blk.h"
 
 enum backing_driver { BACKING_RAM, BACKING_NULL, BACKING_FILE };
@@ -15,14 +13,18 @@ enum backing_driver { BACKING_RAM, BACKING_NULL, BACKING_FILE };
 struct backing_spec {
 	const char *name;
 	enum backing_driver driver;
-	const char *path;        /* file */
-	uint64_t size_bytes;     /* ram, null; file: size to create it with, 0: it must exist */
+	const char *path; /* file */
+	/* ram, null; file: an existing one must have it, a missing one is created; 0: as it is */
+	uint64_t size_bytes;
 	uint32_t block_size;     /* 512 or 4096 */
 	uint32_t physical_block; /* 0: as the device says, else >= block_size */
 	bool direct;             /* file: O_DIRECT */
 	bool read_only;
-	bool faults; /* put a fault filter on top */
+	bool faults;      /* put a fault filter on top */
+	uint64_t wait_ns; /* file: for somebody who still has it; 0: BACKING_WAIT_NS */
 };
+
+#define BACKING_WAIT_NS (10 * NS_PER_S)
 
 /*
  * Open off the loop (open, flock, stat and truncate may block). DONE runs once:

@@ -16,4 +16,44 @@ struct blk *null_new(struct env *env, const struct backing_spec *spec);
 /* Above this a copy or a clearing would hold up the loop: env_work does it. */
 #define RAM_INLINE_MAX (4 * MIB)
 
+/* An opened file or block device: what file_probe() found out and file.c goes by. */
+struct file_medium {
+	int fd;
+	bool device; /* a block device; else a regular file */
+	bool read_only;
+	bool fua;            /* a FUA write of its own costs less than a share in a flush */
+	bool volatile_cache; /* completed writes may be lost without a flush */
+	bool punch;          /* can deallocate so that it reads as zeroes */
+	uint64_t size_bytes;
+	uint32_t block_size;
+	uint32_t physical_block;
+	uint32_t optimal_io;
+	uint32_t mem_align;
+};
+
+/* The calls that file.c makes itself, for tests to replace. */
+struct file_calls {
+	/* Bytes that are there now, or a negative errno. On the loop: does not block. */
+	int64_t (*size)(const struct file_medium *medium);
+	/* Off the loop. */
+	void (*close)(const struct file_medium *medium);
+};
+
+/* Takes over medium->fd, unless it fails: NULL with errno set. CALLS NULL: the kernel's. */
+struct blk *file_new(struct env *env, const char *name, const struct file_medium *medium,
+		     const struct file_calls *calls);
+
+#define BACKING_TEXT_MAX 512
+
+/*
+ * Open, lock, perhaps create and measure spec->path. Blocks: for env_work. 0, or a negative
+ * errno and TEXT (BACKING_TEXT_MAX) of path, cause and remedy; -EBUSY: somebody else has it,
+ * as TEXT says, and trying again may help.
+ */
+int file_probe(const struct backing_spec *spec, struct file_medium *medium, char *text);
+
+/* Who has the file or device that ST describes: "tgtd, pid 811", "a mount on /mnt". Blocks. */
+struct stat;
+void file_holder(const struct stat *st, char *text, size_t size_bytes);
+
 #endif
