@@ -29,7 +29,7 @@ import traceback
 from target import Target
 
 CASES = []
-LIMIT_SECONDS = int(os.environ.get("YOKE_WIRE_LIMIT", 300))
+LIMIT_SECONDS = int(os.environ.get("YOKE_WIRE_LIMIT", 900))
 
 
 class Skip(Exception):

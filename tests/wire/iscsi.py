@@ -11,6 +11,7 @@ Not here: the layout of PDUs (pdu.py), SCSI commands and their data (scsi.py).
 Spec: RFC 7143.
 """
 
+import contextlib
 import os
 import random
 import select
@@ -160,6 +161,17 @@ class Connection:
                   f"wrong data digest on {pdu}")
         del self.buffer[:end]
         return pdu
+
+    @contextlib.contextmanager
+    def one_send(self):
+        """What is sent within the block leaves in one piece at its end."""
+        whole = bytearray()
+        self.send = lambda pdu, spoil=(): whole.extend(self.encode(pdu, spoil))
+        try:
+            yield
+        finally:
+            del self.send
+        self.send_raw(whole)
 
     def expect_closed(self, timeout=None, allow=()):
         """Wait until the target closes; it may send PDUs of the opcodes in allow before."""

@@ -122,8 +122,8 @@ class Control:
 class Target:
     """A yoked with one portal, one target and one RAM LUN, unless told otherwise.
 
-    node, target: settings of these sections. portals: {name: {...}} beside what is generated;
-    hosts: one portal an entry. backings: {name: {...}}; luns: {number: backing}.
+    node, target: settings of these sections. hosts: one portal (p1, p2, ...) an entry.
+    backings: {name: {...}}, where {dir} in a path is the test's own; luns: {number: backing}.
     targets: {name: {...}} replaces the one target.
     """
 
@@ -142,7 +142,7 @@ class Target:
         return self.start()
 
     def __exit__(self, kind, *_):
-        if kind is None:
+        if kind is None and self.process is not None:
             self.stop()
         else:
             self.abandon()
@@ -157,7 +157,10 @@ class Target:
             listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             lines += _section("portal", f"p{number}", {"listen": [listen], "group": number})
         for name, backing in self.backings.items():
-            lines += _section("backing", name, {"driver": "ram", "size": "32M", **backing})
+            backing = {"driver": "ram", "size": "32M", **backing}
+            if "path" in backing:
+                backing["path"] = backing["path"].format(dir=self.dir)
+            lines += _section("backing", name, backing)
         for name, target in (self.targets or {IQN: self.settings}).items():
             usual = {"portals": [f"p{n}" for n in range(1, len(self.addresses) + 1)],
                      "allow": ["*"]}
@@ -214,14 +217,25 @@ class Target:
         try:
             check(self.alive(), f"yoked died with {self.process.returncode}: {self._last_words()}")
             self.process.send_signal(signal.SIGTERM)
-            try:
-                status = self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                raise AssertionError("yoked goes on 20 s after SIGTERM") from None
-            check(not SANITIZER.search(self.log()), f"sanitizer: {self._last_words()}")
-            check(status == 0, f"yoked ended with {status} after SIGTERM: {self._last_words()}")
+            self.ended()
         finally:
             self.abandon()
+
+    def ended(self, timeout=20):
+        """Wait for the end of a daemon that was told to, and judge it."""
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"yoked goes on {timeout} s after SIGTERM") from None
+        check(not SANITIZER.search(self.log()), f"sanitizer: {self._last_words()}")
+        check(status == 0, f"yoked ended with {status} after SIGTERM: {self._last_words()}")
+        self.process = None
+
+    def restart(self):
+        """End it in order and start it again with the same configuration and files."""
+        self.process.send_signal(signal.SIGTERM)
+        self.ended()
+        check(self._launch(), f"yoked does not start again: {self.log()[-500:]}")
 
     def _last_words(self):
         log = self.log()

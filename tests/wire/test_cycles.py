@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 900
 """Connect, log in, do I/O, drop, many times (YOKE_CYCLES): memory and descriptors stay flat."""
 
 import os
@@ -9,7 +10,8 @@ import scsi
 from harness import case, main
 from iscsi import check
 
-CYCLES = int(os.environ.get("YOKE_CYCLES", 1000))
+CYCLES = int(os.environ.get("YOKE_CYCLES") or
+             (10000 if os.environ.get("YOKE_FULL") == "1" else 1000))
 WARM = 50
 FLAT_KIB = 1024
 

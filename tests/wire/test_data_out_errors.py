@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """Data-Out that breaks a rule ends its command with a reason, never GOOD and never a hang."""
 
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """Every combination of the keys that govern Data-Out writes and reads back random data."""
 
 import itertools

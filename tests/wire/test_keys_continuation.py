@@ -16,7 +16,7 @@ MANY = {f"iqn.2026-11.org.yoke:many{n:03}": {} for n in range(40)}
 def login_text_cut_into_pieces(t, size):
     with t.connect() as session:
         text = encode_text({**session.names(), "MaxBurstLength": 8192, "InitialR2T": "Yes"})
-        if len(text) // size > 48:      # exchanges are bounded: short pieces first, then the rest
+        if len(text) // size > 20:      # exchanges are bounded: short pieces first, then the rest
             pieces = [text[i:i + size] for i in range(0, 16 * size, size)] + [text[16 * size:]]
         else:
             pieces = [text[i:i + size] for i in range(0, len(text), size)]

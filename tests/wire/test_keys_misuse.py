@@ -16,12 +16,12 @@ def refused(session, pdu):
 
 
 REPEATS = [("MaxBurstLength", "8192"), ("InitialR2T", "Yes"), ("HeaderDigest", "None"),
-           ("MaxRecvDataSegmentLength", "8192"), ("InitiatorName", "iqn.x"), ("TargetName",
-                                                                              "iqn.x"),
-           ("ErrorRecoveryLevel", "0"), ("SessionType", "Normal")]
+           ("MaxRecvDataSegmentLength", "8192"), ("ErrorRecoveryLevel", "0")]
+NAMES = [("InitiatorName", "iqn.2026-11.org.yoke:another"), ("SessionType", "Discovery"),
+         ("TargetName", "iqn.2026-11.org.yoke:another")]
 
 
-@case(each=REPEATS)
+@case(each=REPEATS + NAMES)
 def twice_in_a_request(t, key, value):
     with t.connect() as session:
         names = session.names()
@@ -40,10 +40,20 @@ def again_in_a_later_request(t, key, value):
         refused(session, session.receive())
 
 
+@case(each=NAMES)
+def another_name_in_a_later_request(t, key, value):
+    with t.connect() as session:
+        # The same one again is harmless, and some initiators send it with every stage.
+        pdu = session.login_exchange(transit=0, keys=session.names())
+        check(pdu.login_status == 0, f"status {pdu.login_status:04x}")
+        session.send(session.login_request(keys={key: value}))
+        refused(session, session.receive())
+
+
 @case(each=["MaxBurstLength", "InitialR2T", "HeaderDigest", "ErrorRecoveryLevel"])
 def an_operational_key_in_the_security_stage(t, key):
-    value = {"InitialR2T": "Yes", "HeaderDigest": "None", "ErrorRecoveryLevel": "0"}.get(key,
-                                                                                         "8192")
+    values = {"InitialR2T": "Yes", "HeaderDigest": "None", "ErrorRecoveryLevel": "0"}
+    value = values.get(key, "8192")
     with t.connect() as session:
         pdu = session.login_exchange(STAGE_SECURITY, STAGE_OPERATIONAL,
                                      keys={**session.names(), "AuthMethod": "None", key: value})

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """Before login ends everything is bounded: lengths, exchanges, accumulated text, time."""
 
 import time

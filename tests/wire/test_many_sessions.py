@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """Many sessions at once: each has its I/O, and memory goes back when they end."""
 
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """NOP-Out is echoed; a NOP-In that nobody answers costs the session, and only that."""
 
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """A connection that has not logged in costs at most 16 KiB, whatever it sent so far."""
 
 import resource

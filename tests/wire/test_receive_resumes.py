@@ -43,12 +43,10 @@ def pdus_in_one_send(t, count):
     with t.login() as session:
         count = min(count, (session.maxcmdsn - session.cmdsn) % (1 << 32))
         blocks = [os.urandom(512) for _ in range(count)]
-        sent, session.send = bytearray(), lambda pdu, spoil=(): sent.extend(session.encode(pdu,
-                                                                                           spoil))
-        tasks = [scsi.start(session, scsi.write10(n, 1), out=blocks[n]) for n in range(count // 2)]
-        tasks += [scsi.start(session, scsi.read10(n, 1), read=512) for n in range(count // 2)]
-        del session.send
-        session.send_raw(sent)
+        with session.one_send():
+            tasks = [scsi.start(session, scsi.write10(n, 1), out=blocks[n])
+                     for n in range(count // 2)]
+            tasks += [scsi.start(session, scsi.read10(n, 1), read=512) for n in range(count // 2)]
         for task in tasks:
             task.wait().good()
         for number, task in enumerate(tasks[count // 2:]):
@@ -60,14 +58,10 @@ def pdus_in_one_send(t, count):
 @case
 def command_data_ping_and_logout_in_one_send(t):
     with t.login(InitialR2T="No", ImmediateData="No") as session:
-        sent, session.send = bytearray(), lambda pdu, spoil=(): sent.extend(session.encode(pdu,
-                                                                                           spoil))
-        data = os.urandom(4096)
-        task = scsi.start(session, scsi.write10(0, 8), out=data)
-        ping = session.request(P.NOP_OUT, b"ping", ttt=P.NO_TAG)
-        logout = session.request(P.LOGOUT, reason=0)
-        del session.send
-        session.send_raw(sent)
+        with session.one_send():
+            task = scsi.start(session, scsi.write10(0, 8), out=os.urandom(4096))
+            ping = session.request(P.NOP_OUT, b"ping", ttt=P.NO_TAG)
+            logout = session.request(P.LOGOUT, reason=0)
         task.wait().good()
         check(session.expect(P.NOP_IN, ping.itt).data == b"ping", "echo")
         check(session.expect(P.LOGOUT_RSP, logout.itt).response == 0, "logout refused")

@@ -74,8 +74,8 @@ def write_4096(t, blocks, expected, how):
     writes(t, blocks, expected, KEYS[how])
 
 
-@case(each=[(allocation, expected) for allocation in (0, 1, 5, 36, 255) for expected in (0, 4, 36,
-                                                                                         255)])
+@case(each=[(allocation, expected) for allocation in (0, 1, 5, 36, 255)
+            for expected in (0, 4, 36, 255)])
 def inquiry(t, allocation, expected):
     with t.login() as session:
         full = len(scsi.run(session, scsi.inquiry(255), read=255).good().received)

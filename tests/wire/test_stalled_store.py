@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """A store that does not answer: its own commands wait, and nothing else does."""
 
 import os
