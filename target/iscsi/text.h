@@ -43,20 +43,24 @@ struct iscsi_text {
 
 	/* Private. */
 	struct iscsi_keys keys;
-	bool open;    /* between requests of one negotiation */
-	uint32_t itt; /* of it */
+	bool open;        /* within a negotiation */
+	bool answering;   /* pieces of the answer are left */
+	bool final_asked; /* F of the request being answered */
+	uint32_t itt;
 	uint32_t ttt; /* that we issued last */
-	char *in;     /* a request's text that is continued; ISCSI_TEXT_MAX + 1 bytes */
+	uint32_t ttt_next;
+	char *in; /* a request's text that is continued, ISCSI_TEXT_MAX bytes; else NULL */
 	uint32_t in_len;
-	struct iscsi_out out; /* answers to other keys, sent before targets */
+	struct iscsi_out out; /* answers to other keys; they leave before targets */
 	uint32_t out_sent;
-	char out_data[1024];
-	bool all, listing, name_due, ended;
-	unsigned address;
-	char target[ISCSI_NAME_MAX + 1];
-	char record[ISCSI_NAME_MAX + ISCSI_ADDRESS_MAX + 32]; /* one pair, being sent */
+	bool listing;     /* SendTargets: pairs are left */
+	bool all;         /* not only `target` */
+	bool name_due;    /* TargetName of `target` comes next */
+	unsigned address; /* index of its next TargetAddress */
 	uint32_t record_len, record_sent;
-	uint32_t new_max_send; /* holds once the answer is complete; 0: none */
+	char target[ISCSI_NAME_MAX + 1];
+	char record[ISCSI_ADDRESS_MAX + 32]; /* the pair that is leaving */
+	char out_data[1024];
 };
 
 /* PARAMS and TARGET_NAME must live as long. */
