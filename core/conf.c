@@ -124,8 +124,8 @@ static int open_regular(const char *path, int *fd, struct conf_error *error)
 
 int conf_load(const char *path, struct conf **conf, struct conf_error *error)
 {
-	size_t len_bytes;
-	char *text;
+	size_t len_bytes = 0;
+	char *text = NULL;
 	int fd, err;
 
 	err = open_regular(path, &fd, error);
