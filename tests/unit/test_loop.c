@@ -3,11 +3,15 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -418,6 +422,11 @@ START_TEST(timers_fire_in_order_and_never_early_even_when_one_moved)
 	ck_assert_uint_ge(ticks[1].now_ns, start_ns + 4 * NS_PER_MS);
 	ck_assert_uint_ge(ticks[0].now_ns, ticks[1].now_ns);
 	ck_assert_uint_ge(ticks[1].now_ns, ticks[2].now_ns);
+	/* The loop has slept for the deadline by now: an earlier timer must not wait for it. */
+	for (unsigned i = 0; i < 3; i++) {
+		env_timer_set(env, &ticks[i].timer, i * NS_PER_MS);
+		run_until(1);
+	}
 	stop();
 }
 END_TEST
@@ -505,6 +514,39 @@ START_TEST(a_loop_may_be_made_on_one_thread_and_run_on_another)
 }
 END_TEST
 
+/* This process only: every test is one of its own. */
+static void refuse_io_uring(void)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_LEN(rules), rules };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+START_TEST(where_io_uring_is_refused_threads_do_its_work)
+{
+	char data[] = "0123", back[4];
+
+	refuse_io_uring();
+	log_redirect(quiet);
+	errno = 0;
+	ck_assert_ptr_null(loop_new_with(LOOP_ENGINE_RING, DEPTH));
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert(start(LOOP_ENGINE_AUTO));
+	ck_assert_str_eq(loop_disk_engine(loop), "threads");
+	ck_assert_int_eq(simple(ENV_DISK_WRITE, 0, data, 4), 0);
+	ck_assert_int_eq(simple(ENV_DISK_READ, 0, back, 4), 0);
+	ck_assert_mem_eq(back, data, 4);
+	stop();
+}
+END_TEST
+
 int main(void)
 {
 	const int both = (int)ARRAY_LEN(engines);
@@ -529,6 +571,7 @@ int main(void)
 	tcase_add_test(tc, a_turn_that_computes_for_15_ms_is_reported_and_warned_of);
 	tcase_add_test(tc, random_bytes_differ_and_the_clocks_go_forward);
 	tcase_add_loop_test(tc, a_loop_may_be_made_on_one_thread_and_run_on_another, 0, both);
+	tcase_add_test(tc, where_io_uring_is_refused_threads_do_its_work);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -109,6 +109,30 @@ START_TEST(the_kernel_holds_no_more_than_the_depth)
 }
 END_TEST
 
+START_TEST(what_waits_for_room_is_not_handed_over_while_the_kernel_is_full)
+{
+	struct env_disk_op reads[DEPTH], write_op;
+	int pipes[2];
+
+	if (!setup())
+		return;
+	ck_assert_int_eq(pipe(pipes), 0);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		reads[i] = op_of(ENV_DISK_READ, pipes[0], i);
+		reads[i].offset = 0;
+		ring_submit(ring, &reads[i]);
+	}
+	ring_flush(ring);
+	write_op = op_of(ENV_DISK_WRITE, fileno(file), DEPTH);
+	ring_submit(ring, &write_op);
+	ck_assert(!ring_ready(ring));
+	ck_assert_uint_eq(ring_flush(ring), 0);
+	ck_assert_int_eq(write(pipes[1], "1234", DEPTH), DEPTH);
+	reap_until(DEPTH + 1);
+	ring_free(ring);
+}
+END_TEST
+
 START_TEST(a_completion_wakes_only_while_notifications_are_on)
 {
 	struct env_disk_op op;
@@ -150,6 +174,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, nothing_is_submitted_without_a_flush_and_no_call_made_for_nothing);
 	tcase_add_test(tc, the_kernel_holds_no_more_than_the_depth);
+	tcase_add_test(tc, what_waits_for_room_is_not_handed_over_while_the_kernel_is_full);
 	tcase_add_test(tc, a_completion_wakes_only_while_notifications_are_on);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
