@@ -28,7 +28,7 @@ struct loop_stats {
 
 /* NULL with errno set. Where io_uring is not to be had, threads do its work. */
 struct loop *loop_new(void);
-/* Asserts that nothing is in flight. */
+/* Asserts that nothing is in flight: no disk operation, work, deferred callback, hook or source. */
 void loop_free(struct loop *loop);
 
 struct env *loop_env(struct loop *loop);
