@@ -28,8 +28,10 @@ START_TEST(a_short_transfer_goes_on_exactly_where_it_stopped)
 				{ data, 1 }, { NULL, 0 }, { data + 1, 5 }, { data + 6, 3 }
 			};
 			struct env_disk_op op = op_of(ENV_DISK_WRITE, iov, 4);
+			struct iovec before[4];
 			uint64_t left = 0;
 
+			memcpy(before, iov, sizeof(iov));
 			ck_assert(!disk_op_step(&op, a));
 			ck_assert(!disk_op_step(&op, b));
 			ck_assert_uint_eq(op.moved, a + b);
@@ -41,6 +43,7 @@ START_TEST(a_short_transfer_goes_on_exactly_where_it_stopped)
 			ck_assert_uint_eq(left, 9 - a - b);
 			ck_assert(disk_op_step(&op, 9 - a - b));
 			ck_assert_int_eq(op.result, 0);
+			ck_assert_mem_eq(iov, before, sizeof(iov));
 		}
 	}
 }
