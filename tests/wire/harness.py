@@ -90,6 +90,9 @@ def _run_one(shared, function, value, has_value, own):
         target = shared.get()
         try:
             function(target, *arguments)
+        except Exception:
+            target.settled()    # one that is dying is not for the next case
+            raise
         finally:
             if not target.alive():
                 shared.stop()

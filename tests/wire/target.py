@@ -29,6 +29,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.abspath(os.environ.get("YOKE_BUILD", os.path.join(ROOT, "build/release")))
 IQN = "iqn.2026-11.org.yoke:wire"
 SANITIZER = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error:")
+ASSERTION = re.compile(r".*Assertion .* failed")
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -208,6 +209,13 @@ class Target:
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
+    def settled(self, seconds=0.2):
+        """Give a daemon that is dying the time to be dead."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
             return log.read()
@@ -239,8 +247,8 @@ class Target:
 
     def _last_words(self):
         log = self.log()
-        match = SANITIZER.search(log)
-        return log[match.start():][:1500] if match else log[-500:]
+        match = SANITIZER.search(log) or ASSERTION.search(log)
+        return log[match.start():][:1500] if match else log[-300:]
 
     def abandon(self):
         """End it in whatever state it is, and remove its files (YOKE_WIRE_KEEP=1 keeps them)."""

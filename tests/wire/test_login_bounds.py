@@ -42,8 +42,8 @@ def a_length_of_8192_is_taken(t):
     with t.connect() as session:
         text = P.encode_text({**session.names(), "InitiatorAlias": "a" * 200})
         number = 0
-        while len(text) < 7900:
-            text += P.encode_text({f"X-org.yoke.{number}": "b" * 100})
+        while len(text) < 7700:
+            text += P.encode_text({f"X-org.yoke.{number}": "b" * 250})
             number += 1
         text += b"X-org.yoke.last=" + b"c" * (8192 - len(text) - 17) + b"\0"
         pdu = session.login_exchange(keys=text)
