@@ -272,13 +272,15 @@ END_TEST
 
 START_TEST(a_continued_request_is_bounded)
 {
-	static char part[4097];
+	static char part[4097], whole[ISCSI_TEXT_MAX + 2];
 
 	memset(part, 'x', 4096);
 	ck_assert_int_eq(send(C_BIT, NONE, part), 0);
 	ck_assert_int_eq(send(C_BIT, ttt(), part), 0);
 	ck_assert_int_eq(send(C_BIT, ttt(), "x"), ISCSI_TEXT_REJECT_PROTOCOL);
 	ck_assert_ptr_null(text.in);
+	memset(whole, 'x', ISCSI_TEXT_MAX + 1);
+	ck_assert_int_eq(send(F_BIT, NONE, whole), ISCSI_TEXT_REJECT_PROTOCOL);
 	ck_assert_int_eq(send(F_BIT | C_BIT, NONE, "SendTargets=All|"), ISCSI_TEXT_REJECT_PROTOCOL);
 }
 END_TEST
