@@ -56,9 +56,9 @@ bool iscsi_admit_now(struct iscsi_cmd *cmd, uint64_t bytes)
 	struct iscsi_lun_use *use = use_of(server, cmd->task.lu);
 	unsigned units = buf_units(bytes);
 
-	assert(!cmd->units);
 	if (!bytes)
 		return true;
+	assert(!cmd->units);
 	if (!share_allows(cmd, use, units) || !buf_take(server->pool, bytes, &cmd->task.data))
 		return false;
 	cmd->units = units;

@@ -196,11 +196,15 @@ static void move_held(struct iscsi_cmd *cmd)
 {
 	struct iscsi_server *server = cmd->session->server;
 	struct buf_list held = cmd->task.data;
+	bool in_place = held.iov == cmd->task.data.inline_iov;
 	unsigned units = cmd->units;
 	uint64_t done = 0, end, covered;
 	struct iovec iov[4];
 	unsigned i, n;
 
+	/* The table moves with the list that holds it. */
+	if (in_place)
+		held.iov = held.inline_iov;
 	cmd->session->units -= units;
 	if (cmd->lun_use)
 		cmd->lun_use->units -= units;

@@ -100,7 +100,8 @@ static bool abort_here(struct iscsi_cmd *cmd)
 		iscsi_run_held(session);
 		return true;
 	}
-	respond(cmd, aborts || !other ? RESPONSE_NO_TASK : RESPONSE_SUCCEEDED);
+	/* RFC 7144 4.1: what a query does not find is no failure. */
+	respond(cmd, aborts ? RESPONSE_NO_TASK : RESPONSE_COMPLETE);
 	return true;
 }
 
