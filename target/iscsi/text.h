@@ -22,13 +22,13 @@
 struct iscsi_text_ops {
 	/*
 	 * The first target, in strcmp order of names, after AFTER ("": of all)
-	 * that this connection's initiator may see; NULL: no more. Copied at once.
+	 * that this connection's initiator may see; NULL: no more. Copied at once. A
+	 * target asked for by its name is looked for with this too.
 	 */
 	const char *(*target_next)(void *arg, const char *after);
 	/*
 	 * TargetAddress number INDEX of TARGET as shown ("192.0.2.1:3260,1",
-	 * "[2001:db8::1]:3260,2") into TEXT; false: no more, or no such target
-	 * that they may see.
+	 * "[2001:db8::1]:3260,2") into TEXT; false: no more, or no such target.
 	 */
 	bool (*target_address)(void *arg, const char *target, unsigned index, char *text,
 			       size_t size);

@@ -151,6 +151,7 @@ START_TEST(each_cause_has_its_status_and_ends_the_login)
 	ck_assert_uint_eq(world.login.response[1] & T_BIT, 0);
 	ck_assert_ptr_nonnull(world.login.reason);
 	ck_assert_str_ne(iscsi_login_status_text(world.login.status), "unknown");
+	ck_assert_str_ne(iscsi_login_status_text(world.login.status), "success");
 	ck_assert_uint_eq(world.opened, refusals[_i].open != 0);
 	ck_assert_int_eq(login_send(T_BIT | STAGES(1, 3), NAMES), DROP);
 }

@@ -24,6 +24,8 @@
 
 static char targets[TARGETS_MAX][64]; /* ascending */
 static unsigned target_count, address_count;
+static const char *hidden; /* by masking: it exists and has addresses */
+static bool stuck;         /* the callback returns the same for ever */
 static struct iscsi_params params;
 static struct iscsi_text text;
 static struct iscsi_text_response response;
@@ -32,8 +34,10 @@ static char data[ISCSI_OUR_MAX_RECV];
 static const char *target_next(void *arg, const char *after)
 {
 	ck_assert_ptr_eq(arg, &targets);
+	if (stuck)
+		return targets[0];
 	for (unsigned i = 0; i < target_count; i++) {
-		if (strcmp(targets[i], after) > 0)
+		if (strcmp(targets[i], after) > 0 && (!hidden || strcmp(targets[i], hidden) != 0))
 			return targets[i];
 	}
 	return NULL;
@@ -56,6 +60,8 @@ static const struct iscsi_text_ops ops = { target_next, target_address };
 
 static void begin(enum iscsi_session_type type, unsigned count, unsigned addresses)
 {
+	hidden = NULL;
+	stuck = false;
 	target_count = count;
 	address_count = addresses;
 	for (unsigned i = 0; i < count; i++)
@@ -387,6 +393,37 @@ START_TEST(names_with_control_characters_are_not_shown)
 }
 END_TEST
 
+START_TEST(a_masked_target_is_not_shown_by_its_name_either)
+{
+	begin(ISCSI_SESSION_DISCOVERY, 3, 1);
+	hidden = BASE "disk001";
+	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=" BASE "disk001|"), 0);
+	ck_assert_str_eq(answer(), "");
+	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=" BASE "disk002|"), 0);
+	ck_assert_str_eq(answer(), "TargetName=" BASE "disk002|TargetAddress=192.0.2.1:3260,1|");
+	/* Neighbours of a name are not it. */
+	strcpy(targets[0], BASE "disk");
+	strcpy(targets[1], BASE "disk0");
+	strcpy(targets[2], BASE "disk00");
+	hidden = BASE "disk0";
+	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=" BASE "disk0|"), 0);
+	ck_assert_str_eq(answer(), "");
+	hidden = NULL;
+	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=" BASE "disk0|"), 0);
+	ck_assert_str_eq(answer(), "TargetName=" BASE "disk0|TargetAddress=192.0.2.1:3260,1|");
+}
+END_TEST
+
+START_TEST(a_listing_ends_even_if_names_do_not_advance)
+{
+	begin(ISCSI_SESSION_DISCOVERY, 3, 1);
+	stuck = true;
+	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=All|"), 0);
+	ck_assert_str_eq(answer(), "TargetName=" BASE "disk000|TargetAddress=192.0.2.1:3260,1|");
+	ck_assert_uint_eq(response.bhs[1], F_BIT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("text");
@@ -409,6 +446,8 @@ int main(void)
 	tcase_add_test(tc, a_new_limit_holds_after_the_answer_that_accepts_it);
 	tcase_add_test(tc, targets_that_come_and_go_meanwhile_do_not_disturb);
 	tcase_add_test(tc, names_with_control_characters_are_not_shown);
+	tcase_add_test(tc, a_masked_target_is_not_shown_by_its_name_either);
+	tcase_add_test(tc, a_listing_ends_even_if_names_do_not_advance);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
