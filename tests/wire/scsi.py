@@ -102,10 +102,10 @@ class Task:
             self.send_segment(offset + start, size, ttt, sn, lun_field=lun_field,
                               final=final and start + size == length)
 
-    def send_segment(self, offset, size, ttt, sn=0, spoil=(), data=None, **fields):
+    def send_segment(self, start, size, ttt, sn=0, spoil=(), data=None, **fields):
         """One Data-Out PDU, as wrong as the caller likes."""
-        data = self.out[offset:offset + size] if data is None else data
-        pdu = Pdu(P.DATA_OUT, data, itt=self.itt, ttt=ttt, datasn=sn, offset=offset,
+        data = self.out[start:start + size] if data is None else data
+        pdu = Pdu(P.DATA_OUT, data, itt=self.itt, ttt=ttt, datasn=sn, offset=start,
                   expstatsn=self.session.expstatsn)
         for name, value in fields.items():
             setattr(pdu, name, value)

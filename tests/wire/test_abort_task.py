@@ -53,9 +53,6 @@ def a_reused_tag_gets_its_own_data(t):
         check(abort(session, task) == COMPLETE, "refused")
         del session.tasks[task.itt]
         again = scsi.start(session, scsi.write10(0, 16), out=b"2" * 8192, manual=True, itt=task.itt)
-        del session.tasks[session.itt]
-        again.itt = task.itt
-        session.tasks[task.itt] = again
         session.until(lambda: again.r2ts)
         again.answer(again.r2ts[0])
         again.wait().good()

@@ -44,8 +44,9 @@ def half_a_login(t, number):
 
 
 def refused_login(t, number):
-    session = t.connect(target="iqn.nobody")
-    check(session.login_exchange(keys=session.names()).login_status == 0x0203, "status")
+    session = t.connect(target="iqn.2026-11.org.yoke:nobody")
+    pdu = session.login_exchange(keys=session.names())
+    check(pdu.login_status == 0x0203, f"status {pdu.login_status:04x}")
     session.close()
 
 

@@ -63,7 +63,8 @@ def outstanding_r2ts_are_bounded_and_used(t, count):
             waiting = len(task.r2ts) - answered
             check(waiting <= limit, f"{waiting} R2Ts outstanding, {limit} allowed")
             # Answer only when no more can come, so that the limit is really reached.
-            if waiting and (waiting == limit or answered + waiting == 16):
+            while answered < len(task.r2ts) and (len(task.r2ts) - answered == limit or
+                                                 len(task.r2ts) == 16):
                 task.answer(task.r2ts[answered])
                 answered += 1
         task.good()

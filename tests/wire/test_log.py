@@ -11,7 +11,7 @@ from iscsi import check
 def a_thousand_refused_logins_make_few_lines(t):
     before = len(t.log().splitlines())
     for _ in range(1000):
-        with t.connect(target="iqn.nobody") as session:
+        with t.connect(target="iqn.2026-11.org.yoke:nobody") as session:
             session.login_exchange(keys=session.names())
     lines = len(t.log().splitlines()) - before
     check(1 <= lines <= 200, f"{lines} lines for 1000 refused logins")
