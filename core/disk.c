@@ -267,3 +267,8 @@ void disk_threads_submit(struct disk_threads *threads, struct env_disk_op *op)
 	disk_lanes_push(&threads->lanes, op);
 	start_jobs(threads);
 }
+
+bool disk_threads_busy(const struct disk_threads *threads)
+{
+	return workers_outstanding(threads->workers) > 0 || !disk_lanes_empty(&threads->lanes);
+}

@@ -43,6 +43,7 @@ struct loop {
 	int wake_fd;
 	bool asleep; /* atomic */
 	bool running;
+	bool stopping;
 	bool drained; /* the eventfd was read in this turn */
 	uint64_t now_ns;
 	uint64_t armed_ns; /* what the ev_timer is set to; UINT64_MAX: not armed */
@@ -251,6 +252,13 @@ static void arm_timer(struct loop *loop)
 	loop->armed_ns = next_ns;
 }
 
+/* Whether a disk operation or work has yet to be done. */
+static bool busy(const struct loop *loop)
+{
+	return workers_outstanding(loop->workers) > 0 ||
+	       (loop->ring ? ring_busy(loop->ring) : disk_threads_busy(loop->disk_threads));
+}
+
 static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
 	struct loop *loop = w->data;
@@ -266,6 +274,8 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 	}
 	if (!down)
 		ev_idle_start(ev, &loop->idle);
+	if (loop->stopping && !busy(loop))
+		ev_break(ev, EVBREAK_ALL);
 	arm_timer(loop);
 	loop->stats.syscalls += 1 + turn_ends(&loop->turn, read_clock(CLOCK_MONOTONIC));
 }
@@ -290,12 +300,13 @@ void loop_run(struct loop *loop)
 	/* What was announced for a sleep that did not come. */
 	__atomic_store_n(&loop->asleep, false, __ATOMIC_RELAXED);
 	loop->running = false;
+	loop->stopping = false;
 	turn_clock_close(&loop->turn);
 }
 
 void loop_stop(struct loop *loop)
 {
-	ev_break(loop->ev, EVBREAK_ALL);
+	loop->stopping = true;
 }
 
 int loop_wake_fd(const struct loop *loop)

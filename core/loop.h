@@ -35,8 +35,9 @@ struct env *loop_env(struct loop *loop);
 struct ev_loop *loop_ev(struct loop *loop);
 
 /*
- * Runs until loop_stop(), which ends it after this turn. Always on the same thread, which
- * need not be the one that called loop_new(). Signals are the caller's (ev_signal).
+ * Runs until loop_stop(), which ends it after this turn, or after the first one that leaves no
+ * disk operation and no work to be done. Always on the same thread, which need not be the one
+ * that called loop_new(). Signals are the caller's (ev_signal).
  */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);

@@ -45,6 +45,7 @@ void disk_op_run(struct env_disk_op *op);
 struct disk_threads;
 struct disk_threads *disk_threads_new(struct loop *loop, unsigned depth);
 void disk_threads_free(struct disk_threads *threads);
+bool disk_threads_busy(const struct disk_threads *threads);
 void disk_threads_submit(struct disk_threads *threads, struct env_disk_op *op);
 
 /* work.c: threads started as needed, up to MAX; done() on the loop. */
@@ -52,6 +53,7 @@ struct workers;
 struct workers *workers_new(struct loop *loop, unsigned max);
 /* Asserts that nothing is queued or running; ends the threads. */
 void workers_free(struct workers *workers);
+unsigned workers_outstanding(const struct workers *workers);
 void workers_submit(struct workers *workers, struct env_work *work);
 
 /* The eventfd behind loop_wake(). */

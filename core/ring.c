@@ -218,3 +218,8 @@ void ring_notify(struct ring *ring, bool on)
 	if (on)
 		__atomic_exchange_n(&ring->barrier, 1, __ATOMIC_SEQ_CST);
 }
+
+bool ring_busy(const struct ring *ring)
+{
+	return ring->in_flight > 0 || !disk_lanes_empty(&ring->lanes);
+}

@@ -28,6 +28,8 @@ void ring_reap(struct ring *ring);
 /* Completions to reap, or operations that could be handed over now. */
 bool ring_ready(const struct ring *ring);
 bool ring_completions(const struct ring *ring);
+/* Operations that are not done, with the kernel or waiting for room. */
+bool ring_busy(const struct ring *ring);
 void ring_notify(struct ring *ring, bool on);
 
 #endif

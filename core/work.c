@@ -169,6 +169,11 @@ struct workers *workers_new(struct loop *loop, unsigned max)
 	return workers;
 }
 
+unsigned workers_outstanding(const struct workers *workers)
+{
+	return workers->outstanding;
+}
+
 void workers_free(struct workers *workers)
 {
 	if (!workers)

@@ -471,6 +471,44 @@ START_TEST(a_turn_that_computes_for_15_ms_is_reported_and_warned_of)
 }
 END_TEST
 
+static bool late_work_done;
+
+static void late_work_end(struct env_work *work)
+{
+	(void)work;
+	late_work_done = true;
+}
+
+static void late_work_run(struct env_work *work)
+{
+	const struct timespec blocked = { .tv_nsec = 20 * 1000 * 1000 };
+
+	(void)work;
+	nanosleep(&blocked, NULL);
+}
+
+static void stop_with_work(struct env_timer *timer)
+{
+	static struct env_work work = { .run = late_work_run, .done = late_work_end };
+
+	(void)timer;
+	env_work_submit(loop_env(loop), &work);
+	loop_stop(loop);
+}
+
+START_TEST(a_stop_waits_for_work_that_is_under_way)
+{
+	struct env_timer timer = { .fn = stop_with_work };
+
+	ck_assert(start(LOOP_ENGINE_AUTO));
+	late_work_done = false;
+	env_timer_set(loop_env(loop), &timer, 0);
+	loop_run(loop);
+	ck_assert(late_work_done);
+	stop();
+}
+END_TEST
+
 START_TEST(random_bytes_differ_and_the_clocks_go_forward)
 {
 	uint8_t a[300], b[300];
@@ -569,6 +607,7 @@ int main(void)
 	tcase_add_test(tc, a_hook_runs_once_after_all_that_was_deferred);
 	tcase_add_test(tc, timers_fire_in_order_and_never_early_even_when_one_moved);
 	tcase_add_test(tc, a_turn_that_computes_for_15_ms_is_reported_and_warned_of);
+	tcase_add_test(tc, a_stop_waits_for_work_that_is_under_way);
 	tcase_add_test(tc, random_bytes_differ_and_the_clocks_go_forward);
 	tcase_add_loop_test(tc, a_loop_may_be_made_on_one_thread_and_run_on_another, 0, both);
 	tcase_add_test(tc, where_io_uring_is_refused_threads_do_its_work);
