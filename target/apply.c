@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Applying a configuration: from a file to what runs, at start and at reload.
+ *
+ *   read (worker) -> compare -> open added stores, one by one -> portals -> targets -> done
+ *                       |                  |                       |
+ *                       +------------------+-----------------------+--> undo, refuse
+ *
+ * Invariants:
+ * 1. Everything that can fail comes before anything a host could notice, the
+ *    portals aside; a portal that cannot be had puts the old ones back. So a
+ *    bad file changes nothing.
+ * 2. What did not change is not touched: its sessions do not notice.
+ * 3. The old configuration is freed after the last pointer into it moved.
+ *
+ * Not here: syntax and cross checks (core/conf.h); LUN maps (export.c).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/event.h"
+#include "core/log.h"
+#include "target/daemon.h"
+
+struct apply {
+	struct env_work work;
+	struct yoked *yoked;
+	struct conf *conf; /* the new one; the running one's place once it is in */
+	int error;
+	char text[512];
+	struct store_list opened; /* not yet in yoked->stores */
+	unsigned next_backing;
+	json_t *changes;
+	apply_done_fn *done;
+	void *arg;
+};
+
+PRINTF_LIKE(3, 4)
+static void apply_refuse(struct apply *apply, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(apply->text, sizeof(apply->text), fmt, ap);
+	va_end(ap);
+	apply->error = error;
+}
+
+PRINTF_LIKE(2, 3) static void apply_note(struct apply *apply, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_array_append_new(apply->changes, json_string(text));
+}
+
+/* ---- compare ---- */
+
+/* What holds for the life of the process. */
+static void check_node(struct apply *apply)
+{
+	const struct conf_node *new = &apply->conf->node, *old = &apply->yoked->conf->node;
+	const struct {
+		const char *key;
+		bool changed;
+	} fixed[] = {
+		{ "name", strcmp(new->name, old->name) != 0 },
+		{ "number", new->number != old->number },
+		{ "state_dir", strcmp(new->state_dir, old->state_dir) != 0 },
+		{ "control", strcmp(new->control, old->control) != 0 },
+		{ "threads", new->threads != old->threads },
+		{ "faults", new->faults != old->faults },
+		{ "oui", new->oui != old->oui },
+		{ "buffers", new->buffers_bytes != old->buffers_bytes },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(fixed) && !apply->error; i++)
+		if (fixed[i].changed)
+			apply_refuse(apply, -EBUSY,
+				     "%s:%d: node: %s cannot change while yoked runs. Restart it, "
+				     "or put the old value back",
+				     apply->conf->file, new->line, fixed[i].key);
+}
+
+static bool backing_equal(const struct conf_backing *a, const struct conf_backing *b)
+{
+	return a->driver == b->driver && !strcmp(a->path, b->path) &&
+	       a->size_bytes == b->size_bytes && a->block_size == b->block_size &&
+	       a->physical_block == b->physical_block && a->direct == b->direct &&
+	       a->write_cache == b->write_cache;
+}
+
+/* The same name is the same disk to its hosts: it does not become another under them. */
+static void check_backings(struct apply *apply)
+{
+	for (unsigned i = 0; i < apply->conf->backing_count && !apply->error; i++) {
+		const struct conf_backing *new = &apply->conf->backings[i];
+		const struct store *store = store_find(apply->yoked, new->name);
+
+		if (store && !backing_equal(new, store->conf))
+			apply_refuse(
+				apply, -EBUSY,
+				"%s:%d: backing \"%s\": it is open and cannot change. Give the "
+				"new one another name, or restart yoked",
+				apply->conf->file, new->line, new->name);
+	}
+}
+
+/* ---- portals ---- */
+
+static bool portal_equal(const struct conf_portal *a, const struct conf_portal *b)
+{
+	if (a->group != b->group || a->listen_count != b->listen_count)
+		return false;
+	for (unsigned i = 0; i < a->listen_count; i++)
+		if (strcmp(a->listen[i].text, b->listen[i].text))
+			return false;
+	return true;
+}
+
+static bool portal_stays(const struct conf *other, const struct conf_portal *portal)
+{
+	const struct conf_portal *same = other ? conf_portal(other, portal->name) : NULL;
+
+	return same && portal_equal(same, portal);
+}
+
+static int portal_open(struct yoked *yoked, const struct conf_portal *portal, char *text,
+		       size_t text_size)
+{
+	struct iscsi_address *listen = calloc(portal->listen_count, sizeof(*listen));
+	int err;
+
+	if (!listen) {
+		snprintf(text, text_size, "out of memory");
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < portal->listen_count; i++) {
+		listen[i].text = portal->listen[i].text;
+		listen[i].addr = portal->listen[i].addr;
+		listen[i].addr_len = portal->listen[i].addr_len;
+	}
+	err = iscsi_portal_add(yoked->iscsi, portal->name, portal->group, listen,
+			       portal->listen_count, text, text_size);
+	free(listen);
+	return err;
+}
+
+/* Close what is in FROM only, open what is in TO only; -errno: the first that failed. */
+static int portals_move(struct apply *apply, const struct conf *from, const struct conf *to)
+{
+	struct yoked *yoked = apply->yoked;
+	char text[sizeof(apply->text)] = "";
+	int first = 0;
+
+	for (unsigned i = 0; from && i < from->portal_count; i++)
+		if (!portal_stays(to, &from->portals[i]))
+			iscsi_portal_remove(yoked->iscsi, from->portals[i].name);
+	for (unsigned i = 0; to && i < to->portal_count; i++) {
+		const struct conf_portal *portal = &to->portals[i];
+		int err;
+
+		if (portal_stays(from, portal))
+			continue;
+		err = portal_open(yoked, portal, text, sizeof(text));
+		if (err && !first) {
+			first = err;
+			if (!apply->error)
+				apply_refuse(apply, err, "%s:%d: %s", to->file, portal->line, text);
+			else
+				log_line(LOG_L_ERROR, "apply", portal->name, "portal-not-back",
+					 "cause=%s", text);
+		}
+	}
+	return first;
+}
+
+static void apply_portals(struct apply *apply)
+{
+	struct conf *old = apply->yoked->conf, *new = apply->conf;
+
+	if (portals_move(apply, old, new)) {
+		portals_move(apply, new, old);
+		return;
+	}
+	for (unsigned i = 0; old && i < old->portal_count; i++)
+		if (!conf_portal(new, old->portals[i].name))
+			apply_note(apply, "portal %s removed", old->portals[i].name);
+	for (unsigned i = 0; i < new->portal_count; i++)
+		if (!portal_stays(old, &new->portals[i]))
+			apply_note(apply, "portal %s %s", new->portals[i].name,
+				   old && conf_portal(old, new->portals[i].name) ? "changed" :
+										   "added");
+}
+
+/* ---- targets ---- */
+
+static void apply_targets(struct apply *apply)
+{
+	struct yoked *yoked = apply->yoked;
+	struct export *export, *next;
+	int err = 0;
+
+	TAILQ_FOREACH_SAFE(export, &yoked->exports, link, next) {
+		if (conf_target(apply->conf, export->name))
+			continue;
+		apply_note(apply, "target %s removed", export->name);
+		err = export_remove(yoked, export, NULL, NULL);
+	}
+	for (unsigned i = 0; !err && i < apply->conf->target_count; i++) {
+		const struct conf_target *target = &apply->conf->targets[i];
+
+		export = export_find(yoked, target->name);
+		err = export ? export_change(yoked, export, apply->conf, target, apply->changes) :
+			       export_add(yoked, apply->conf, target, apply->changes);
+	}
+	/* Only memory can be short here, and then nothing better can be done than to say so. */
+	if (err)
+		apply_refuse(apply, err, "%s: half applied: %s. Restart yoked", apply->conf->file,
+			     strerror(-err));
+}
+
+/* ---- the sequence ---- */
+
+static void apply_set_limits(struct yoked *yoked, const struct conf_node *node)
+{
+	struct iscsi_limits limits;
+
+	yoked_limits(node, &limits);
+	iscsi_server_set_limits(yoked->iscsi, &limits);
+}
+
+static void apply_stores_closed(struct apply *apply)
+{
+	struct store *store, *next;
+
+	TAILQ_FOREACH_SAFE(store, &apply->yoked->stores, link, next) {
+		const struct conf_backing *conf = conf_backing(apply->conf, store->name);
+
+		if (conf) {
+			store->conf = conf;
+			continue;
+		}
+		apply_note(apply, "backing %s removed", store->name);
+		TAILQ_REMOVE(&apply->yoked->stores, store, link);
+		store_close(store);
+	}
+}
+
+static void apply_commit(struct apply *apply)
+{
+	struct yoked *yoked = apply->yoked;
+	struct store *store;
+
+	apply_portals(apply);
+	if (apply->error)
+		return;
+	apply_set_limits(yoked, &apply->conf->node);
+	TAILQ_FOREACH(store, &apply->opened, link)
+		apply_note(apply, "backing %s added", store->name);
+	TAILQ_CONCAT(&yoked->stores, &apply->opened, link);
+	apply_targets(apply);
+	apply_stores_closed(apply);
+	conf_free(yoked->conf);
+	yoked->conf = apply->conf;
+	apply->conf = NULL;
+}
+
+static void apply_finish(struct apply *apply)
+{
+	struct yoked *yoked = apply->yoked;
+	struct store *store, *next;
+
+	TAILQ_FOREACH_SAFE(store, &apply->opened, link, next)
+		store_close(store);
+	conf_free(apply->conf);
+	yoked->applying = NULL;
+	if (apply->error) {
+		snprintf(yoked->conf_refused, sizeof(yoked->conf_refused), "%s", apply->text);
+		yoked->conf_refused_s = time(NULL);
+		event_emit(EVENT_CONFIG_REFUSED, yoked->conf_path, apply->text);
+	} else {
+		char count[16];
+
+		yoked->conf_refused[0] = '\0';
+		yoked->conf_loaded_s = time(NULL);
+		snprintf(count, sizeof(count), "%zu", json_array_size(apply->changes));
+		event_emit(EVENT_CONFIG_RELOADED, yoked->conf_path, count);
+	}
+	apply->done(apply->arg, apply->error, apply->text, apply->changes);
+	json_decref(apply->changes);
+	free(apply);
+	yoked->applied(yoked);
+}
+
+static void apply_next_store(struct apply *apply);
+
+static void apply_store_opened(void *arg, struct store *store, int error, const char *text)
+{
+	struct apply *apply = arg;
+	const struct conf_backing *backing = &apply->conf->backings[apply->next_backing - 1];
+
+	if (store)
+		TAILQ_INSERT_TAIL(&apply->opened, store, link);
+	else
+		apply_refuse(apply, error, "%s:%d: %s", apply->conf->file, backing->line, text);
+	apply_next_store(apply);
+}
+
+static void apply_next_store(struct apply *apply)
+{
+	while (!apply->error && apply->next_backing < apply->conf->backing_count) {
+		const struct conf_backing *backing = &apply->conf->backings[apply->next_backing++];
+
+		if (store_find(apply->yoked, backing->name))
+			continue;
+		store_open(apply->yoked, backing, apply_store_opened, apply);
+		return;
+	}
+	if (!apply->error)
+		apply_commit(apply);
+	apply_finish(apply);
+}
+
+static void apply_read(struct env_work *work)
+{
+	struct apply *apply = container_of(work, struct apply, work);
+	struct conf_error error;
+
+	if (apply->conf)
+		return;
+	apply->error = conf_load(apply->yoked->conf_path, &apply->conf, &error);
+	if (apply->error)
+		snprintf(apply->text, sizeof(apply->text), "%s", error.text);
+}
+
+static void apply_read_done(struct env_work *work)
+{
+	struct apply *apply = container_of(work, struct apply, work);
+
+	if (!apply->error && apply->yoked->conf)
+		check_node(apply);
+	if (!apply->error)
+		check_backings(apply);
+	if (apply->error)
+		apply_finish(apply);
+	else
+		apply_next_store(apply);
+}
+
+void apply_start(struct yoked *yoked, struct conf *conf, apply_done_fn *done, void *arg)
+{
+	struct apply *apply;
+
+	if (yoked->applying) {
+		conf_free(conf);
+		done(arg, -EBUSY, "a reload is under way. Wait for it to end", NULL);
+		return;
+	}
+	apply = calloc(1, sizeof(*apply));
+	if (!apply || !(apply->changes = json_array())) {
+		free(apply);
+		conf_free(conf);
+		done(arg, -ENOMEM, "out of memory", NULL);
+		return;
+	}
+	apply->yoked = yoked;
+	apply->conf = conf;
+	apply->done = done;
+	apply->arg = arg;
+	apply->work.run = apply_read;
+	apply->work.done = apply_read_done;
+	TAILQ_INIT(&apply->opened);
+	yoked->applying = apply;
+	env_work_submit(yoked->env, &apply->work);
+}

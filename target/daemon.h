@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What yoked is made of. Only the files of target/ (ctl.c aside) see this: they are the
+ * ones that know every layer and join them.
+ */
+#ifndef TARGET_DAEMON_H
+#define TARGET_DAEMON_H
+
+#include <bsd/sys/queue.h>
+#include <jansson.h>
+#include <uuid/uuid.h>
+
+#include "backstore/blk.h"
+#include "core/buf.h"
+#include "core/conf.h"
+#include "core/ctl.h"
+#include "core/shard.h"
+#include "target/iscsi/iscsi.h"
+#include "target/scsi/device.h"
+
+/* A backing of the configuration, open, and the logical unit that stands on it. */
+struct store {
+	TAILQ_ENTRY(store) link;
+	char name[CONF_NAME_MAX];
+	const struct conf_backing *conf; /* in the running configuration */
+	uuid_t uuid;
+	struct blk *blk;
+	struct scsi_lu *lu;
+	int64_t state_since_s; /* wall clock of the last change of state */
+};
+TAILQ_HEAD(store_list, store);
+
+/* A target of the configuration, exported. */
+struct export
+{
+	TAILQ_ENTRY(export) link;
+	char *name;
+	const struct conf_target *conf; /* in the running configuration */
+	struct scsi_device *device;
+};
+TAILQ_HEAD(export_list, export);
+
+struct apply;
+
+struct yoked {
+	const char *conf_path;
+	struct loop *loop;
+	struct env *env;
+	struct shard *shard;
+	struct buf_pool *buffers;
+	struct ctl *ctl;
+	struct iscsi_server *iscsi;
+	struct conf *conf; /* the running one; NULL until the first was applied */
+	int state_dir_fd;
+	uint32_t oui; /* node settings that hold for the life of the process */
+	bool faults;
+	struct store_list stores;
+	struct export_list exports;
+	struct apply *applying;               /* at most one at a time */
+	void (*applied)(struct yoked *yoked); /* after each one */
+	uint64_t started_ns;                  /* env_now_ns() */
+	int64_t conf_loaded_s;                /* wall clock */
+	char conf_refused[512];               /* why the newest file was not taken; "" if it was */
+	int64_t conf_refused_s;
+};
+
+/* ---- apply.c: from a configuration file to what runs ---- */
+
+/*
+ * Make what runs equal to CONF (taken over), or with NULL to what is in
+ * yoked->conf_path now. DONE runs once: 0 and CHANGES, an array of lines that
+ * is borrowed, or a negative errno and TEXT; then nothing was changed. -EBUSY:
+ * one is under way.
+ */
+typedef void apply_done_fn(void *arg, int error, const char *text, json_t *changes);
+void apply_start(struct yoked *yoked, struct conf *conf, apply_done_fn *done, void *arg);
+
+/* What NODE allows the iSCSI server. */
+void yoked_limits(const struct conf_node *node, struct iscsi_limits *limits);
+
+/* ---- store.c: backings ---- */
+
+/*
+ * Open the backing CONF says, with its identity out of the state directory, or
+ * a new one put there. DONE runs once with the store (not yet in a list), or
+ * NULL and one line of object, cause and remedy.
+ */
+typedef void store_open_fn(void *arg, struct store *store, int error, const char *text);
+void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open_fn *done,
+		void *arg);
+/* No LUN maps to it any more. */
+void store_close(struct store *store);
+struct store *store_find(const struct yoked *yoked, const char *name);
+/* The word that lists and status use: "online", "read-only", "offline". */
+const char *store_state_word(const struct store *store);
+
+/* ---- identity.c: the state directory ---- */
+
+/* Open and lock DIR, making it if need be. An fd, or a negative errno and TEXT. */
+int identity_open(const char *dir, char *text, size_t text_size);
+/* The uuid of NAME, kept for ever from the first call on. Blocks. */
+int identity_get(int dir_fd, const char *name, uuid_t uuid, char *text, size_t text_size);
+
+/* ---- export.c: targets and their LUNs ---- */
+
+/* TARGET belongs to CONF. Each thing done is a line in CHANGES. 0 or -ENOMEM. */
+int export_add(struct yoked *yoked, const struct conf *conf, const struct conf_target *target,
+	       json_t *changes);
+/* Make EXPORT what TARGET says: LUN map, masks, portals, allow list, time-outs. */
+int export_change(struct yoked *yoked, struct export *export, const struct conf *conf,
+		  const struct conf_target *target, json_t *changes);
+/* EXPORT is freed at once; DONE (may be NULL) runs when its last session and task have gone. */
+int export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg);
+struct export *export_find(const struct yoked *yoked, const char *name);
+
+/* ---- status.c, lists.c, faults.c: control methods ---- */
+void status_register(struct yoked *yoked);
+void lists_register(struct yoked *yoked);
+void faults_register(struct yoked *yoked);
+
+#endif

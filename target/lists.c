@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Control methods that list what there is and act on one thing of it: targets,
+ * LUNs, backings, sessions, events, and the reload.
+ *
+ * The shapes are man/yoke-rpc.7's. Units are in the keys, 64-bit ids strings.
+ *
+ * Not here: what is wrong and what to do (status.c), fault rules (faults.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/event.h"
+#include "target/daemon.h"
+
+#define EVENTS_MAX 1000
+
+static json_t *schema(const char *name)
+{
+	return json_pack("{s:s}", "schema", name);
+}
+
+static json_t *strings(const struct conf_strings *list)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < list->count; i++)
+		json_array_append_new(array, json_string(list->items[i]));
+	return array;
+}
+
+/* Sessions of TARGET among ROWS. */
+static json_int_t sessions_of(json_t *rows, const char *target)
+{
+	json_int_t count = 0;
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row) {
+		const char *name = json_string_value(json_object_get(row, "target"));
+
+		count += name && !strcmp(name, target);
+	}
+	return count;
+}
+
+static void target_list(void *arg, struct ctl_request *request)
+{
+	struct yoked *yoked = arg;
+	json_t *sessions = iscsi_session_list(yoked->iscsi);
+	json_t *rows = json_array(), *result = schema("yoke.target.list/1");
+	struct export *export;
+
+	TAILQ_FOREACH(export, &yoked->exports, link) {
+		const struct conf_target *conf = export->conf;
+
+		json_array_append_new(
+			rows, json_pack("{s:s, s:o, s:o, s:I, s:I}", "name", conf->name, "portals",
+					strings(&conf->portals), "allow", strings(&conf->allow),
+					"luns", (json_int_t)conf->lun_count, "sessions",
+					sessions_of(sessions, conf->name)));
+	}
+	json_object_set_new(result, "targets", rows);
+	json_decref(sessions);
+	ctl_reply(request, result);
+}
+
+/* online, full, read-only or offline: the words of a LUN. */
+const char *store_state_word(const struct store *store)
+{
+	switch (store->blk->state) {
+	case BLK_ONLINE:
+		return "online";
+	case BLK_READ_ONLY_NOW:
+		return "read-only";
+	case BLK_FAILED:
+		break;
+	}
+	return "offline";
+}
+
+static json_t *lun_row(struct yoked *yoked, const struct export *export, const struct conf_lun *lun,
+		       json_int_t sessions)
+{
+	struct store *store = store_find(yoked, lun->backing);
+	struct scsi_lu_stats stats;
+	char uuid[37];
+
+	scsi_lu_stats(store->lu, &stats);
+	uuid_unparse_lower(store->uuid, uuid);
+	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:I, "
+			 "s:I, s:I}",
+			 "target", export->conf->name, "lun", (int)lun->number, "backing",
+			 lun->backing, "uuid", uuid, "state", store_state_word(store), "size_bytes",
+			 (json_int_t)store->blk->size_bytes, "block_size_bytes",
+			 (int)store->blk->block_size, "write_cache", (int)store->conf->write_cache,
+			 "read_only", (int)lun->read_only, "sessions", sessions, "in_flight",
+			 (json_int_t)stats.in_flight, "read_ops", (json_int_t)stats.reads,
+			 "write_ops", (json_int_t)stats.writes, "read_bytes",
+			 (json_int_t)stats.read_bytes, "write_bytes", (json_int_t)stats.write_bytes,
+			 "errors", (json_int_t)stats.errors);
+}
+
+static void lun_list(void *arg, struct ctl_request *request)
+{
+	struct yoked *yoked = arg;
+	json_t *sessions = iscsi_session_list(yoked->iscsi);
+	json_t *rows = json_array(), *result = schema("yoke.lun.list/1");
+	struct export *export;
+
+	TAILQ_FOREACH(export, &yoked->exports, link) {
+		json_int_t count = sessions_of(sessions, export->conf->name);
+
+		for (unsigned i = 0; i < export->conf->lun_count; i++)
+			json_array_append_new(rows, lun_row(yoked, export, &export->conf->luns[i],
+							    count));
+	}
+	json_object_set_new(result, "luns", rows);
+	json_decref(sessions);
+	ctl_reply(request, result);
+}
+
+static json_t *counters(const struct blk *blk)
+{
+	json_t *by_op = json_object(), *by_purpose = json_object();
+
+	for (unsigned op = 0; op < IO_OP_COUNT; op++)
+		json_object_set_new(by_op, io_op_name(op),
+				    json_pack("{s:I, s:I, s:I}", "ops",
+					      (json_int_t)blk->counts.ops[op], "bytes",
+					      (json_int_t)blk->counts.bytes[op], "errors",
+					      (json_int_t)blk->counts.errors[op]));
+	for (unsigned purpose = 0; purpose < IO_PURPOSE_COUNT; purpose++)
+		json_object_set_new(by_purpose, io_purpose_name(purpose),
+				    json_integer((json_int_t)blk->counts.by_purpose[purpose]));
+	return json_pack("{s:o, s:o}", "by_op", by_op, "ops_by_purpose", by_purpose);
+}
+
+static void backing_list(void *arg, struct ctl_request *request)
+{
+	static const char *const drivers[] = {
+		[CONF_DRIVER_RAM] = "ram",
+		[CONF_DRIVER_NULL] = "null",
+		[CONF_DRIVER_FILE] = "file",
+	};
+	struct yoked *yoked = arg;
+	json_t *rows = json_array(), *result = schema("yoke.backing.list/1");
+	struct store *store;
+
+	TAILQ_FOREACH(store, &yoked->stores, link)
+		json_array_append_new(
+			rows,
+			json_pack("{s:s, s:s, s:s, s:I, s:i, s:i, s:s, s:s, s:i, s:o}", "name",
+				  store->name, "driver", drivers[store->conf->driver], "path",
+				  store->conf->path, "size_bytes",
+				  (json_int_t)store->blk->size_bytes, "block_size_bytes",
+				  (int)store->blk->block_size, "physical_block_bytes",
+				  (int)store->blk->physical_block, "state", store_state_word(store),
+				  "cause", store->blk->state_cause, "in_flight",
+				  (int)store->blk->in_flight, "counters", counters(store->blk)));
+	json_object_set_new(result, "backings", rows);
+	ctl_reply(request, result);
+}
+
+static void session_list(void *arg, struct ctl_request *request)
+{
+	struct yoked *yoked = arg;
+	json_t *result = schema("yoke.session.list/1");
+
+	json_object_set_new(result, "sessions", iscsi_session_list(yoked->iscsi));
+	ctl_reply(request, result);
+}
+
+static void session_kill(void *arg, struct ctl_request *request)
+{
+	struct yoked *yoked = arg;
+	const char *text = ctl_string(request, "id");
+	char *end;
+	uint64_t id;
+
+	errno = 0;
+	id = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-')
+		ctl_fail(request, -EINVAL,
+			 "session \"%s\": not an id. Take one from `yokectl session list`", text);
+	else if (iscsi_session_kill(yoked->iscsi, id, "killed by the administrator"))
+		ctl_fail(request, -ENOENT,
+			 "session %" PRIu64 ": no such session. See `yokectl session list`", id);
+	else
+		ctl_reply(request,
+			  json_pack("{s:s, s:s}", "schema", "yoke.session.kill/1", "id", text));
+}
+
+static void events_list(void *arg, struct ctl_request *request)
+{
+	json_int_t after = ctl_integer(request, "after", 0);
+	json_int_t max = ctl_integer(request, "max", EVENTS_MAX);
+	json_t *result;
+
+	(void)arg;
+	if (after < 0 || max < 1 || max > EVENTS_MAX) {
+		ctl_fail(request, -EINVAL, "events: after is at least 0, max is 1 to %d",
+			 EVENTS_MAX);
+		return;
+	}
+	result = schema("yoke.events.list/1");
+	json_object_set_new(result, "events", event_list((uint64_t)after, (unsigned)max));
+	ctl_reply(request, result);
+}
+
+static void reload_done(void *arg, int error, const char *text, json_t *changes)
+{
+	struct ctl_request *request = arg;
+
+	if (error)
+		ctl_fail(request, error, "%s", text);
+	else
+		ctl_reply(request, json_pack("{s:s, s:O}", "schema", "yoke.config.reload/1",
+					     "changes", changes));
+}
+
+static void config_reload(void *arg, struct ctl_request *request)
+{
+	apply_start(arg, NULL, reload_done, request);
+}
+
+void lists_register(struct yoked *yoked)
+{
+	static const struct ctl_param kill_params[] = { { "id", CTL_STRING, true }, { 0 } };
+	static const struct ctl_param event_params[] = {
+		{ "after", CTL_INTEGER, false },
+		{ "max", CTL_INTEGER, false },
+		{ 0 },
+	};
+	static const struct ctl_command commands[] = {
+		{ "target.list", "targets, their portals and who may log in", NULL, target_list },
+		{ "lun.list", "LUNs, their state, size and traffic", NULL, lun_list },
+		{ "backing.list", "backings, their state and counters", NULL, backing_list },
+		{ "session.list", "sessions of initiators", NULL, session_list },
+		{ "session.kill", "close a session", kill_params, session_kill },
+		{ "events.list", "what happened", event_params, events_list },
+		{ "config.reload", "apply the configuration file anew", NULL, config_reload },
+		{ 0 },
+	};
+
+	ctl_register(yoked->ctl, commands, yoked);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * status.show: is all well, and if not, what is wrong, what it risks, what to do.
+ *
+ * Problems are derived from what is so at the moment of the question; nothing
+ * is latched, so what was put right is gone from the next answer.
+ *
+ * Not here: the texts of a code (core/problem.h), how it looks (ctl/).
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "backstore/fault.h"
+#include "core/problem.h"
+#include "core/version.h"
+#include "target/daemon.h"
+
+#define LOOP_SLOW_NS (10 * NS_PER_MS)
+
+static void add(json_t *problems, const struct problem *problem)
+{
+	json_array_append_new(problems, problem_json(problem));
+}
+
+static void backing_problem(const struct store *store, json_t *problems)
+{
+	struct problem problem = {
+		.object = store->name,
+		.detail = store->blk->state_cause,
+		.doing = "",
+		.what_to_do = "",
+		.since_s = store->state_since_s,
+	};
+
+	switch (store->blk->state) {
+	case BLK_ONLINE:
+		return;
+	case BLK_READ_ONLY_NOW:
+		problem.code = PROBLEM_BACKING_READ_ONLY;
+		problem.risk = "writes of its hosts fail (07/27/00)";
+		break;
+	case BLK_FAILED:
+		problem.code = PROBLEM_BACKING_FAILED;
+		problem.risk = "its LUNs answer nothing but errors";
+		break;
+	}
+	add(problems, &problem);
+}
+
+static void count_rule(void *arg, uint64_t id, const struct fault_rule *rule, uint64_t hits,
+		       unsigned held)
+{
+	(void)id;
+	(void)rule;
+	(void)hits;
+	(void)held;
+	++*(unsigned *)arg;
+}
+
+static void fault_problem(const struct store *store, json_t *problems)
+{
+	unsigned rules = 0;
+	char detail[64];
+	struct problem problem = {
+		.code = PROBLEM_FAULTS_ACTIVE,
+		.object = store->name,
+		.detail = detail,
+		.risk = "its hosts see the errors and delays that were asked for",
+		.doing = "",
+		.what_to_do = "",
+		.since_s = time(NULL),
+	};
+
+	fault_each(fault_of(store->blk), count_rule, &rules);
+	snprintf(detail, sizeof(detail), "%u fault rule%s", rules, rules == 1 ? "" : "s");
+	if (rules)
+		add(problems, &problem);
+}
+
+static void config_problem(const struct yoked *yoked, json_t *problems)
+{
+	const struct problem problem = {
+		.code = PROBLEM_CONFIG_REFUSED,
+		.object = yoked->conf_path,
+		.detail = yoked->conf_refused,
+		.risk = "the next start of yoked would fail",
+		.doing = "running with the file that was taken before",
+		.what_to_do = "",
+		.since_s = yoked->conf_refused_s,
+	};
+
+	if (yoked->conf_refused[0])
+		add(problems, &problem);
+}
+
+static void loop_problem(const struct loop_stats *stats, int64_t now_s, json_t *problems)
+{
+	char detail[64];
+	const struct problem problem = {
+		.code = PROBLEM_LOOP_SLOW,
+		.object = "loop",
+		.detail = detail,
+		.risk = "hosts see pauses of that length",
+		.doing = "",
+		.what_to_do = "",
+		.since_s = now_s,
+	};
+
+	snprintf(detail, sizeof(detail), "longest turn %.1f ms",
+		 (double)stats->turn_max_ns / (double)NS_PER_MS);
+	if (stats->turn_max_ns > LOOP_SLOW_NS)
+		add(problems, &problem);
+}
+
+static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop)
+{
+	json_t *problems = json_array();
+	struct store *store;
+
+	TAILQ_FOREACH(store, &yoked->stores, link) {
+		backing_problem(store, problems);
+		if (yoked->faults)
+			fault_problem(store, problems);
+	}
+	config_problem(yoked, problems);
+	loop_problem(loop, time(NULL), problems);
+	return problems;
+}
+
+static json_t *luns(const struct yoked *yoked)
+{
+	const struct export *export;
+	unsigned total = 0, online = 0;
+
+	TAILQ_FOREACH(export, &yoked->exports, link) {
+		for (unsigned i = 0; i < export->conf->lun_count; i++) {
+			const struct store *store =
+				store_find(yoked, export->conf->luns[i].backing);
+
+			total++;
+			online += store->blk->state != BLK_FAILED;
+		}
+	}
+	return json_pack("{s:i, s:i}", "total", (int)total, "online", (int)online);
+}
+
+static void status_show(void *arg, struct ctl_request *request)
+{
+	struct yoked *yoked = arg;
+	struct iscsi_stats iscsi;
+	struct loop_stats loop;
+	char loaded[PROBLEM_UTC_SIZE];
+	json_t *problems;
+
+	loop_stats(yoked->loop, &loop);
+	iscsi_server_stats(yoked->iscsi, &iscsi);
+	problems = problems_now(yoked, &loop);
+	ctl_reply(request,
+		  json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:{s:i, s:i}, s:o, s:{s:I, s:s, s:I, "
+			    "s:I}, s:{s:s, s:s, s:s?}}",
+			    "schema", "yoke.status/1", "node", yoked->conf->node.name, "version",
+			    yoke_version(), "uptime_s",
+			    (json_int_t)((env_now_ns(yoked->env) - yoked->started_ns) / NS_PER_S),
+			    "health", problem_health(problems), "luns", luns(yoked), "paths", "up",
+			    (int)iscsi.sessions, "missing", 0, "problems", problems, "loop",
+			    "turn_max_us", (json_int_t)(loop.turn_max_ns / NS_PER_US), "engine",
+			    loop_disk_engine(yoked->loop), "turns", (json_int_t)loop.turns,
+			    "syscalls", (json_int_t)loop.syscalls, "config", "file",
+			    yoked->conf_path, "loaded_utc",
+			    problem_utc(yoked->conf_loaded_s, loaded), "refused",
+			    yoked->conf_refused[0] ? yoked->conf_refused : NULL));
+}
+
+void status_register(struct yoked *yoked)
+{
+	static const struct ctl_command commands[] = {
+		{ "status.show", "is all well, and if not, what to do", NULL, status_show },
+		{ 0 },
+	};
+
+	ctl_register(yoked->ctl, commands, yoked);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stores: backings opened, each with its identity and its logical unit.
+ *
+ * Opening: identity on a worker thread -> backing_open() -> logical unit. What
+ * was opened halfway is closed again when a later step fails.
+ *
+ * Not here: which LUN shows it to whom (export.c); the device itself
+ * (backstore/backing.h).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backstore/backing.h"
+#include "target/daemon.h"
+
+struct opening {
+	struct env_work work;
+	struct yoked *yoked;
+	const struct conf_backing *conf;
+	uuid_t uuid;
+	int error;
+	char text[512];
+	store_open_fn *done;
+	void *arg;
+};
+
+/* For `status`; whoever found the cause has told the log, and SCSI reads the state itself. */
+static void store_state_changed(struct blk *blk, void *arg)
+{
+	struct store *store = arg;
+
+	(void)blk;
+	store->state_since_s = time(NULL);
+}
+
+static void opening_end(struct opening *opening, struct store *store, int error, const char *text)
+{
+	opening->done(opening->arg, store, error, text);
+	free(opening);
+}
+
+static void opening_blk_done(void *arg, struct blk *blk, int error, const char *text)
+{
+	struct opening *opening = arg;
+	const struct conf_backing *conf = opening->conf;
+	struct store *store;
+
+	if (!blk) {
+		opening_end(opening, NULL, error, text);
+		return;
+	}
+	store = calloc(1, sizeof(*store));
+	if (store) {
+		struct scsi_lu_config lu = {
+			.home = opening->yoked->shard,
+			.blk = blk,
+			.oui = (uint32_t)opening->yoked->oui,
+			.write_cache = conf->write_cache,
+		};
+
+		snprintf(store->name, sizeof(store->name), "%s", conf->name);
+		store->conf = conf;
+		store->blk = blk;
+		uuid_copy(store->uuid, opening->uuid);
+		uuid_copy(lu.uuid, opening->uuid);
+		store->lu = scsi_lu_new(&lu);
+	}
+	if (!store || !store->lu) {
+		free(store);
+		blk_unref(blk);
+		opening_end(opening, NULL, -ENOMEM, "out of memory");
+		return;
+	}
+	blk->state_changed = store_state_changed;
+	blk->state_arg = store;
+	opening_end(opening, store, 0, "");
+}
+
+static void opening_identity(struct env_work *work)
+{
+	struct opening *opening = container_of(work, struct opening, work);
+
+	opening->error = identity_get(opening->yoked->state_dir_fd, opening->conf->name,
+				      opening->uuid, opening->text, sizeof(opening->text));
+}
+
+static void opening_identity_done(struct env_work *work)
+{
+	static const enum backing_driver drivers[] = {
+		[CONF_DRIVER_RAM] = BACKING_RAM,
+		[CONF_DRIVER_NULL] = BACKING_NULL,
+		[CONF_DRIVER_FILE] = BACKING_FILE,
+	};
+	struct opening *opening = container_of(work, struct opening, work);
+	const struct conf_backing *conf = opening->conf;
+	struct backing_spec spec = {
+		.name = conf->name,
+		.driver = drivers[conf->driver],
+		.path = conf->path,
+		.size_bytes = conf->size_bytes,
+		.block_size = conf->block_size,
+		.physical_block = conf->physical_block,
+		.direct = conf->direct,
+		.faults = opening->yoked->faults,
+	};
+
+	if (opening->error)
+		opening_end(opening, NULL, opening->error, opening->text);
+	else
+		backing_open(opening->yoked->env, &spec, opening_blk_done, opening);
+}
+
+void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open_fn *done,
+		void *arg)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+
+	if (!opening) {
+		done(arg, NULL, -ENOMEM, "out of memory");
+		return;
+	}
+	opening->yoked = yoked;
+	opening->conf = conf;
+	opening->done = done;
+	opening->arg = arg;
+	opening->work.run = opening_identity;
+	opening->work.done = opening_identity_done;
+	env_work_submit(yoked->env, &opening->work);
+}
+
+void store_close(struct store *store)
+{
+	store->blk->state_changed = NULL;
+	scsi_lu_unref(store->lu);
+	blk_unref(store->blk);
+	free(store);
+}
+
+struct store *store_find(const struct yoked *yoked, const char *name)
+{
+	struct store *store;
+
+	TAILQ_FOREACH(store, &yoked->stores, link)
+		if (!strcmp(store->name, name))
+			return store;
+	return NULL;
+}
