@@ -309,10 +309,10 @@ static void lower_changed(struct blk *lower, void *arg)
 static void fault_close(struct blk *blk)
 {
 	struct fault *fault = container_of(blk, struct fault, blk);
-	struct rule *rule;
+	struct rule *rule, *next;
 
-	while ((rule = TAILQ_FIRST(&fault->rules)))
-		rule_free(rule);
+	TAILQ_FOREACH_SAFE(rule, &fault->rules, link, next)
+		free(rule);
 	fault->lower->state_changed = NULL;
 	blk_unref(fault->lower);
 	free(fault);
