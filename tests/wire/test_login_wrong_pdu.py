@@ -47,7 +47,7 @@ def login_after_login(t):
     t.login().close()
 
 
-@case(each=[b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 4, bytes(48), b"\xff" * 4096])
+@case(each=[b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 40, bytes(48), b"\xff" * 4096])
 def bytes_that_are_no_pdu(t, data):
     with t.connect() as session:
         session.send_raw(data)
