@@ -482,7 +482,10 @@ END_TEST
 static int attach_loop(uint32_t sector)
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	struct loop_config config = { .block_size = sector };
+	struct loop_config config = {
+		.block_size = sector,
+		.info.lo_flags = LO_FLAGS_AUTOCLEAR, /* gone with the last close, even a crash */
+	};
 	int n = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
 	char name[32];
 	int fd = -1;
@@ -533,7 +536,6 @@ START_TEST(a_block_device_is_measured_and_held_alone)
 	blk_unref(blk);
 	fake_env_run(env);
 	blk = NULL;
-	ioctl(fd, LOOP_CLR_FD);
 	close(fd);
 	path[0] = '\0';
 }
@@ -551,7 +553,6 @@ START_TEST(a_block_device_that_somebody_has_is_refused)
 	expect_refusal(&spec, -EBUSY,
 		       "%s: in use by another program. Stop it, or name another path");
 	close(held);
-	ioctl(fd, LOOP_CLR_FD);
 	close(fd);
 	path[0] = '\0';
 }
