@@ -52,9 +52,9 @@ static void print_problem(const json_t *problem, const struct output *output)
 	output_paint(output, PAINT_NONE, output_text(problem, "object", "?"));
 	fputs(": ", output->out);
 	output_paint(output, PAINT_NONE, output_text(problem, "detail", "?"));
-	if (*since)
-		fprintf(output->out, ", since %s", units_local_time(since, when));
 	fputc('\n', output->out);
+	if (*since)
+		fprintf(output->out, "  since  %s\n", units_local_time(since, when));
 	print_line(problem, "risk", "risk", output);
 	print_line(problem, "doing", "doing", output);
 	print_line(problem, "do", "do", output);
