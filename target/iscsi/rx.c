@@ -77,55 +77,54 @@ static unsigned need(const struct iscsi_rx *rx)
 	return ISCSI_BHS_BYTES + rx->buf[rx->head + 4] * 4u + digest;
 }
 
+/* Bytes of the payload that have a place; those after them are dropped. */
+static uint64_t placed_bytes(const struct iscsi_rx *rx)
+{
+	const struct iscsi_dest *dest = &rx->dest;
+
+	if (dest->sink == ISCSI_SINK_CONTROL)
+		return rx->pdu.length;
+	if (dest->sink == ISCSI_SINK_DROP || dest->offset >= dest->list->length)
+		return 0;
+	return min_u64(rx->pdu.length, dest->list->length - dest->offset);
+}
+
 static bool digest_is(uint32_t crc, const uint8_t *wire)
 {
 	return get_le32(wire) == crc;
 }
 
-/* Bytes of the payload that have a place in the list. */
-static uint64_t list_bytes(const struct iscsi_rx *rx)
+/* Bring the running CRC up to what has a place, all of which is there. */
+static void crc_placed(struct iscsi_rx *rx, uint64_t end)
 {
-	const struct iscsi_dest *dest = &rx->dest;
-
-	if (dest->offset >= dest->list->length)
-		return 0;
-	return min_u64(rx->pdu.length, dest->list->length - dest->offset);
-}
-
-static uint32_t payload_crc(const struct iscsi_rx *rx)
-{
-	uint32_t state = CRC32C_START;
-	uint64_t done = 0, end, covered;
 	struct iovec iov[IOV_MAX_READ];
-	unsigned pad = iscsi_pad(rx->pdu.length);
+	uint64_t covered;
 
-	if (rx->dest.sink == ISCSI_SINK_CONTROL) {
-		state = crc32c_add(state, rx->dest.control, rx->pdu.length);
-	} else {
-		end = list_bytes(rx);
-		while (done < end) {
-			unsigned n = buf_slice(rx->dest.list, rx->dest.offset + done, end - done,
-					       iov, IOV_MAX_READ, &covered);
-
-			state = crc32c_add_iov(state, iov, n);
-			done += covered;
-		}
+	if (rx->dest.sink == ISCSI_SINK_CONTROL && rx->crc_done < end) {
+		rx->crc = crc32c_add(rx->crc, rx->dest.control, end);
+		rx->crc_done = (uint32_t)end;
 	}
-	return crc32c_end(crc32c_add(state, rx->buf + rx->head, pad));
+	while (rx->crc_done < end) {
+		unsigned n = buf_slice(rx->dest.list, rx->dest.offset + rx->crc_done,
+				       end - rx->crc_done, iov, IOV_MAX_READ, &covered);
+
+		rx->crc = crc32c_add_iov(rx->crc, iov, n);
+		rx->crc_done += (uint32_t)covered;
+	}
 }
 
-/* What was dropped cannot be checked any more, and nobody uses it. */
-static bool payload_was_kept(const struct iscsi_rx *rx)
+static uint32_t payload_crc(struct iscsi_rx *rx)
 {
-	return rx->dest.sink == ISCSI_SINK_CONTROL ||
-	       (rx->dest.sink == ISCSI_SINK_LIST && list_bytes(rx) == rx->pdu.length);
+	crc_placed(rx, placed_bytes(rx));
+	assert(rx->crc_done == rx->pdu.length);
+	return crc32c_end(crc32c_add(rx->crc, rx->buf + rx->head, iscsi_pad(rx->pdu.length)));
 }
 
 static enum iscsi_rx_result rx_trailer(struct iscsi_rx *rx)
 {
 	bool ok = true;
 
-	if (rx->data_digest && rx->pdu.length && payload_was_kept(rx))
+	if (rx->data_digest && rx->pdu.length)
 		ok = digest_is(payload_crc(rx), rx->buf + rx->head + iscsi_pad(rx->pdu.length));
 	rx->head += rx->trailer;
 	rx->phase = ISCSI_RX_HEADER;
@@ -155,6 +154,8 @@ static enum iscsi_rx_result rx_header(struct iscsi_rx *rx)
 	rx->pdu.length = iscsi_length(&rx->pdu.bhs);
 	rx->head += bytes + (rx->header_digest ? ISCSI_DIGEST_BYTES : 0);
 	rx->payload_done = 0;
+	rx->crc = CRC32C_START;
+	rx->crc_done = 0;
 	rx->trailer = iscsi_pad(rx->pdu.length);
 	if (rx->data_digest && rx->pdu.length)
 		rx->trailer += ISCSI_DIGEST_BYTES;
@@ -169,18 +170,21 @@ static enum iscsi_rx_result rx_header(struct iscsi_rx *rx)
 static void rx_payload(struct iscsi_rx *rx)
 {
 	uint32_t bytes = (uint32_t)min_u64(have(rx), rx->pdu.length - rx->payload_done);
+	uint64_t end = placed_bytes(rx), placed = 0;
 	const uint8_t *at = rx->buf + rx->head;
-	uint64_t room;
 
-	if (bytes && rx->dest.sink == ISCSI_SINK_CONTROL) {
-		memcpy(rx->dest.control + rx->payload_done, at, bytes);
-	} else if (bytes && rx->dest.sink == ISCSI_SINK_LIST) {
-		room = list_bytes(rx);
-		if (rx->payload_done < room) {
-			buf_write(rx->dest.list, rx->dest.offset + rx->payload_done, at,
-				  min_u64(bytes, room - rx->payload_done));
-			rx->payload_copies++;
-		}
+	if (rx->payload_done < end)
+		placed = min_u64(bytes, end - rx->payload_done);
+	if (placed && rx->dest.sink == ISCSI_SINK_CONTROL) {
+		memcpy(rx->dest.control + rx->payload_done, at, placed);
+	} else if (placed) {
+		buf_write(rx->dest.list, rx->dest.offset + rx->payload_done, at, placed);
+		rx->payload_copies++;
+	}
+	if (rx->data_digest && bytes > placed) {
+		crc_placed(rx, end);
+		rx->crc = crc32c_add(rx->crc, at + placed, bytes - placed);
+		rx->crc_done += (uint32_t)(bytes - placed);
 	}
 	rx->head += bytes;
 	rx->payload_done += bytes;
@@ -234,9 +238,7 @@ static unsigned payload_iov(struct iscsi_rx *rx, struct iovec *iov, uint64_t *by
 		*bytes = left;
 		return 1;
 	}
-	if (rx->dest.sink == ISCSI_SINK_DROP)
-		return 0;
-	end = list_bytes(rx);
+	end = placed_bytes(rx);
 	if (rx->payload_done >= end)
 		return 0;
 	return buf_slice(rx->dest.list, rx->dest.offset + rx->payload_done, end - rx->payload_done,

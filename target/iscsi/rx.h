@@ -62,6 +62,8 @@ struct iscsi_rx {
 	struct iscsi_pdu pdu;
 	struct iscsi_dest dest;
 	uint32_t payload_done;
+	uint32_t crc; /* state over the first crc_done bytes of the payload */
+	uint32_t crc_done;
 	unsigned trailer; /* padding and digest */
 
 	uint64_t pdus;

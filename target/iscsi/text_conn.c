@@ -17,26 +17,33 @@
 
 #include "target/iscsi/iscsi_int.h"
 
+/*
+ * A discovery session sees what its initiator may enter through any portal (with
+ * the addresses of those alone), a normal one what it may enter through its own.
+ */
+static bool visible(const struct iscsi_session *session, const struct iscsi_target *target)
+{
+	const struct iscsi_portal *portal;
+
+	if (iscsi_target_admits(target, session->portal_name, session->initiator))
+		return true;
+	if (!session->discovery)
+		return false;
+	TAILQ_FOREACH(portal, &session->server->portals, link)
+		if (iscsi_target_admits(target, portal->name, session->initiator))
+			return true;
+	return false;
+}
+
 /* TAILQ order is name order. */
 static const char *target_next(void *arg, const char *after)
 {
 	struct iscsi_session *session = arg;
 	struct iscsi_target *target;
 
-	TAILQ_FOREACH(target, &session->server->targets, link) {
-		const char *portal = session->portal_name;
-		struct iscsi_portal *any;
-
-		if (target->removed || strcmp(target->name, after) <= 0)
-			continue;
-		if (iscsi_target_admits(target, portal, session->initiator))
+	TAILQ_FOREACH(target, &session->server->targets, link)
+		if (!target->removed && strcmp(target->name, after) > 0 && visible(session, target))
 			return target->name;
-		/* Entered from another portal: shown as well, with the addresses of its own. */
-		TAILQ_FOREACH(any, &session->server->portals, link)
-			if (iscsi_target_admits(target, any->name, session->initiator) &&
-			    session->discovery)
-				return target->name;
-	}
 	return NULL;
 }
 
@@ -65,7 +72,7 @@ static bool target_address(void *arg, const char *name, unsigned index, char *te
 	struct iscsi_portal *portal;
 	unsigned i;
 
-	if (!target)
+	if (!target || !visible(session, target))
 		return false;
 	TAILQ_FOREACH(portal, &session->server->portals, link) {
 		if (!iscsi_target_on_portal(target, portal->name))

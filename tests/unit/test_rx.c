@@ -316,9 +316,11 @@ START_TEST(what_nobody_wants_is_skipped)
 	add(&w, 1, ISCSI_DATA_OUT, 0, 300001, false, true);
 	add(&w, 2, ISCSI_DATA_OUT, 0, 1, false, true);
 	add(&w, 3, ISCSI_NOP_OUT, 0, 0, false, true);
+	add(&w, 4, ISCSI_DATA_OUT, 0, 70001, false, true);
+	w.bytes[w.length - 1] ^= 1; /* checked although dropped */
 	ck_assert_int_eq(run_all(&w, &rx), ISCSI_RX_IDLE);
-	ck_assert_uint_eq(w.pdus, 3);
-	ck_assert_uint_eq(w.bad_digests, 0);
+	ck_assert_uint_eq(w.pdus, 4);
+	ck_assert_uint_eq(w.bad_digests, 1);
 	iscsi_rx_fini(&rx);
 	wire_free(&w);
 }
@@ -330,13 +332,14 @@ START_TEST(data_past_the_end_of_its_list_is_dropped)
 	struct iscsi_rx rx;
 	uint8_t byte;
 
-	start(&w, &rx, false, false);
+	start(&w, &rx, false, true);
 	w.piece = pieces[_i];
-	add(&w, 1, ISCSI_DATA_OUT, MIB - 100, 4096, false, false);
-	add(&w, 2, ISCSI_DATA_OUT, MIB + 4, 64, false, false);
-	add(&w, 3, ISCSI_NOP_OUT, 0, 0, false, false);
+	add(&w, 1, ISCSI_DATA_OUT, MIB - 100, 4096, false, true);
+	add(&w, 2, ISCSI_DATA_OUT, MIB + 4, 64, false, true);
+	add(&w, 3, ISCSI_NOP_OUT, 0, 0, false, true);
 	ck_assert_int_eq(run_all(&w, &rx), ISCSI_RX_IDLE);
 	ck_assert_uint_eq(w.pdus, 3);
+	ck_assert_uint_eq(w.bad_digests, 0);
 	buf_read(&w.list, MIB - 1, &byte, 1);
 	ck_assert_uint_eq(byte, pattern(MIB - 1));
 	iscsi_rx_fini(&rx);
