@@ -369,9 +369,8 @@ void scsi_task_enter(struct scsi_task *task)
 void scsi_task_submit(struct scsi_task *task)
 {
 	assert(task->state == SCSI_TASK_ENTERED);
-	assert(task->dir == SCSI_NO_DATA ||
-	       task->data.length >=
-		       (task->dir == SCSI_DATA_IN ? task->transfer_length : task->data_out_length));
+	assert(task->dir != SCSI_DATA_OUT || task->transport_error != SCSI_TRANSPORT_OK ||
+	       task->data.length >= task->data_out_length);
 	task_set_submit(task);
 }
 

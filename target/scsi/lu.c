@@ -238,9 +238,11 @@ void scsi_complete(struct scsi_task *task)
 
 void scsi_reply(struct scsi_task *task, const void *data, uint64_t length)
 {
+	uint64_t room = task->data.length;
+
 	length = min_u64(length, task->transfer_length);
-	if (length)
-		buf_write(&task->data, 0, data, length);
+	if (length && room)
+		buf_write(&task->data, 0, data, min_u64(length, room));
 	task->data_in_length = length;
 	scsi_complete(task);
 }
@@ -325,13 +327,10 @@ static void piece(struct lu_task *lt)
 
 static void step(struct lu_task *lt)
 {
-	if (atomic_load(&lt->task->aborting) || lt->done == lt->length) {
-		if (!lt->write)
-			lt->task->data_in_length = lt->length;
+	if (atomic_load(&lt->task->aborting) || lt->done == lt->length)
 		scsi_complete(lt->task);
-		return;
-	}
-	piece(lt);
+	else
+		piece(lt);
 }
 
 static void flushed(struct io *io, void *arg)

@@ -30,8 +30,10 @@ uint64_t scsi_report_luns_length(const struct scsi_task *task)
 /* As much of the LEN bytes at DATA as the initiator has room for at OFFSET. */
 static void put(struct scsi_task *task, uint64_t offset, const uint8_t *data, unsigned len)
 {
-	if (offset < task->transfer_length)
-		buf_write(&task->data, offset, data, min_u64(len, task->transfer_length - offset));
+	uint64_t room = min_u64(task->transfer_length, task->data.length);
+
+	if (offset < room)
+		buf_write(&task->data, offset, data, min_u64(len, room - offset));
 }
 
 static uint64_t list(struct scsi_task *task)

@@ -6,7 +6,7 @@
  * 1. Checks come in the order: protection, transfer length, LBA range, write protection; each
  *    names its field.
  * 2. A WRITE that the initiator gave less data than the CDB says writes the whole blocks of
- *    what came, and no more.
+ *    what came, and no more; a READ with less room reads what fits.
  *
  * Not here: order, range lock, pieces (lu.c), residuals (the front).
  *
@@ -66,8 +66,10 @@ void scsi_read_write(struct scsi_task *task)
 	} else {
 		flags |= r.flags & BYTE1_FUA ? IO_FUA : 0;
 		flags |= r.flags & BYTE1_DPO ? IO_DPO : 0;
-		if (write)
-			length = align_down(min_u64(length, task->data_out_length), block);
+		if (!write)
+			task->data_in_length = length;
+		length = min_u64(length, write ? task->data_out_length : task->data.length);
+		length = align_down(length, block);
 		lu_transfer(task, write, flags, r.lba * block, length);
 		return;
 	}

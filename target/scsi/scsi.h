@@ -117,7 +117,9 @@ struct scsi_task {
 
 	/*
 	 * Data, in the front's buffers; at submit of DATA_OUT filled with
-	 * data_out_length bytes, for DATA_IN room for transfer_length.
+	 * data_out_length bytes (any that came, with a transport_error). For DATA_IN
+	 * room for transfer_length; with less, what does not fit is not read, and
+	 * data_in_length tells all the same what the command yields.
 	 */
 	struct buf_list data;
 	uint64_t data_out_length; /* min(transfer_length, expected_out) */

@@ -298,6 +298,34 @@ START_TEST(a_read_yields_its_whole_length_whatever_was_expected)
 }
 END_TEST
 
+START_TEST(a_read_without_room_moves_nothing_and_still_tells_its_length)
+{
+	uint64_t room[] = { 0, 200, BLOCK(_i), BLOCK(_i) + 512 };
+	uint8_t cdb[SCSI_CDB_MAX];
+	struct rig_task rig;
+	unsigned r;
+
+	for (r = 0; r < ARRAY_LEN(room); r++) {
+		start_fake(_i, false, BLK_FUA);
+		rig_init(&rig, nexus, 0, rig_rw(cdb, reads[WIDTH(_i)], 0, 2));
+		scsi_task_enter(&rig.task);
+		ck_assert(buf_take(rig_pool, room[r], &rig.task.data));
+		scsi_task_submit(&rig.task);
+		rig_run();
+		ck_assert_uint_eq(fake->held_count, r < 2 ? 0 : 1);
+		if (fake->held_count) {
+			ck_assert_uint_eq(STAILQ_FIRST(&fake->held)->length,
+					  align_down(room[r], BLOCK(_i)));
+			fake_blk_end(fake, 0);
+			rig_run();
+		}
+		ck_assert_uint_eq(rig.task.status, SCSI_GOOD);
+		ck_assert_uint_eq(rig.task.data_in_length, 2 * BLOCK(_i));
+		stop();
+	}
+}
+END_TEST
+
 static const struct {
 	int error;
 	unsigned read, write;
@@ -420,6 +448,8 @@ int main(void)
 	tcase_add_test(tc, a_read_with_fua_flushes_a_volatile_cache_first);
 	tcase_add_loop_test(tc, a_write_with_less_data_writes_its_whole_blocks_and_no_more, 0, ALL);
 	tcase_add_loop_test(tc, a_read_yields_its_whole_length_whatever_was_expected, 0, ALL);
+	tcase_add_loop_test(tc, a_read_without_room_moves_nothing_and_still_tells_its_length, 0,
+			    ALL);
 	tcase_add_loop_test(tc, device_errors_reach_the_initiator_with_the_first_lba, 0, 4);
 	tcase_add_loop_test(tc, a_long_command_goes_down_in_pieces_and_its_error_names_the_piece, 0,
 			    2);
