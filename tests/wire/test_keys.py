@@ -138,6 +138,20 @@ def an_unknown_key(t, key):
     check(answers.get("MaxBurstLength") == "8192", "the key behind it is lost")
 
 
+@case(each=[(key, word) for key in ("MaxBurstLength", "InitialR2T", "HeaderDigest")
+            for word in ("Reject", "NotUnderstood", "Irrelevant", "None,Reject", "?")])
+def a_word_that_is_no_offer(t, key, word):
+    status, answers = offer(t, (key, word))
+    allowed = (None, "Reject") if key != "HeaderDigest" or "None" not in word else (None, "None")
+    check(status or answers.get(key) in allowed, f"{key}={word} is answered {answers.get(key)!r}")
+
+
+@case(each=["Reject", "NotUnderstood", "Irrelevant"])
+def a_comment_on_an_unknown_key_is_not_answered(t, word):
+    status, answers = offer(t, ("X-org.yoke.test", word))
+    check(status == 0 and "X-org.yoke.test" not in answers, f"{status:04x} {answers}")
+
+
 # Obsolete: No or Reject to the first two, Reject to the others, never NotUnderstood.
 @case(each=[("IFMarker", "No", ("No", "Reject")), ("OFMarker", "Yes", ("No", "Reject")),
             ("IFMarkInt", "2048", ("Reject",)), ("OFMarkInt", "2048~8192", ("Reject",))])
