@@ -197,6 +197,8 @@ static void count(struct blk *blk, const struct io *io, uint64_t length)
 		return;
 	blk->counts.ops[io->op]++;
 	blk->counts.by_purpose[io->purpose]++;
+	if (io->error == -ENOSPC)
+		blk->full_ns = env_now_ns(blk->env);
 	if (io->error)
 		blk->counts.errors[io->op]++;
 	else if (io->op != IO_FLUSH)

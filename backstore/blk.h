@@ -73,6 +73,8 @@ struct blk {
 	void (*state_changed)(struct blk *blk, void *arg); /* also after a resize */
 	void *state_arg;
 
+	uint64_t full_ns; /* env_now_ns() of the newest -ENOSPC; 0: none */
+
 	struct blk_counts counts;
 	struct hist *latency; /* of completed ios, its owner's; NULL: not timed */
 	struct log_limit broken_limit;

@@ -91,7 +91,9 @@ void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open
 /* No LUN maps to it any more. */
 void store_close(struct store *store);
 struct store *store_find(const struct yoked *yoked, const char *name);
-/* The word that lists and status use: "online", "read-only", "offline". */
+/* Nobody tells when room was made: full is who refused a new block in the last ten minutes. */
+bool store_full(const struct store *store);
+/* The word that lists and status use: "online", "full", "read-only", "offline". */
 const char *store_state_word(const struct store *store);
 
 /* ---- identity.c: the state directory ---- */

@@ -128,6 +128,7 @@ static void fault_add_run(void *arg, struct ctl_request *request)
 	const char *backing = ctl_string(request, "backing");
 	struct store *store = store_find(yoked, backing);
 	struct fault_rule rule;
+	uint64_t number;
 	char id[24];
 
 	if (!faults_enabled(yoked, request))
@@ -139,7 +140,13 @@ static void fault_add_run(void *arg, struct ctl_request *request)
 	}
 	if (!parse_rule(request, &rule))
 		return;
-	snprintf(id, sizeof(id), "%" PRIu64, fault_add(fault_of(store->blk), &rule));
+	number = fault_add(fault_of(store->blk), &rule);
+	if (!number) {
+		ctl_fail(request, -EINVAL,
+			 "fault: these numbers do not go together. See yokectl(8), fault add");
+		return;
+	}
+	snprintf(id, sizeof(id), "%" PRIu64, number);
 	event_emit(EVENT_FAULT_ADDED, id, ctl_string(request, "kind"));
 	ctl_reply(request, json_pack("{s:s, s:s}", "schema", "yoke.fault.add/1", "id", id));
 }

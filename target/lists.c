@@ -73,7 +73,7 @@ const char *store_state_word(const struct store *store)
 {
 	switch (store->blk->state) {
 	case BLK_ONLINE:
-		return "online";
+		return store_full(store) ? "full" : "online";
 	case BLK_READ_ONLY_NOW:
 		return "read-only";
 	case BLK_FAILED:

@@ -35,7 +35,12 @@ static void backing_problem(const struct store *store, json_t *problems)
 
 	switch (store->blk->state) {
 	case BLK_ONLINE:
-		return;
+		if (!store_full(store))
+			return;
+		problem.code = PROBLEM_BACKING_FULL;
+		problem.detail = "no room for a block that was never written";
+		problem.risk = "new blocks fail (07/27/07); overwrites go on";
+		break;
 	case BLK_READ_ONLY_NOW:
 		problem.code = PROBLEM_BACKING_READ_ONLY;
 		problem.risk = "writes of its hosts fail (07/27/00)";

@@ -17,6 +17,8 @@
 #include "backstore/backing.h"
 #include "target/daemon.h"
 
+#define FULL_SHOWN_NS (600 * NS_PER_S)
+
 struct opening {
 	struct env_work work;
 	struct yoked *yoked;
@@ -138,6 +140,13 @@ void store_close(struct store *store)
 	scsi_lu_unref(store->lu);
 	blk_unref(store->blk);
 	free(store);
+}
+
+bool store_full(const struct store *store)
+{
+	uint64_t full_ns = store->blk->full_ns;
+
+	return full_ns && env_now_ns(store->blk->env) - full_ns < FULL_SHOWN_NS;
 }
 
 struct store *store_find(const struct yoked *yoked, const char *name)

@@ -380,6 +380,26 @@ static void note_change(struct blk *blk, void *arg)
 	changes++;
 }
 
+START_TEST(when_a_device_last_had_no_room_is_remembered)
+{
+	uint64_t then_ns;
+	struct iovec iov = { memory, 4096 };
+	struct fake_wait wait;
+	struct io io;
+
+	make(512, ALL_FEATURES);
+	then_ns = env_now_ns(env);
+	for (int error = -ENOSPC; error <= 0; error += ENOSPC) {
+		io_init(&io, IO_WRITE, 0, 4096, &iov, 1);
+		blk_submit(&fake->blk, &io, fake_wait_done, &wait);
+		fake_blk_end(fake, error);
+		fake_env_run(env);
+		ck_assert_uint_eq(fake->blk.full_ns, then_ns);
+		fake_env_advance(env, NS_PER_S);
+	}
+}
+END_TEST
+
 START_TEST(state_and_size_changes_are_told_once_each)
 {
 	make(512, ALL_FEATURES);
@@ -474,6 +494,7 @@ int main(void)
 			    ARRAY_LEN(fua));
 	tcase_add_test(tc, an_io_comes_back_through_nine_layers_as_it_was);
 	tcase_add_test(tc, counters_tell_ops_bytes_errors_and_purposes);
+	tcase_add_test(tc, when_a_device_last_had_no_room_is_remembered);
 	tcase_add_test(tc, state_and_size_changes_are_told_once_each);
 	tcase_add_test(tc, the_last_reference_closes);
 	tcase_add_loop_test_raise_signal(tc, a_device_that_ends_an_io_with_an_odd_error_is_caught,
