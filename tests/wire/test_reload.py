@@ -149,7 +149,7 @@ BAD = {
     "syntax": lambda text: text + "target {",
     "no such backing": lambda text: text.replace('backing = "b"', 'backing = "nothing"'),
     "a backing that cannot be opened": lambda text: text.replace(
-        'backing "b" {\n  driver = "ram"', 'backing "b2" {\n  driver = "file"\n  path = "/nowhere"'
+        'backing "b" {\n  driver = "ram"', 'backing "b2" {\n  driver = "file"\n  path = "/nowhere/at/all"'
     ).replace('backing = "b"', 'backing = "b2"'),
     "an address that is not here": lambda text: text + (
         'portal "away" { listen = { "192.0.2.55:3260" }  group = 9 }\n'),
