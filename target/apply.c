@@ -29,6 +29,7 @@
 struct apply {
 	struct env_work work;
 	struct yoked *yoked;
+	bool reload;       /* not the start */
 	struct conf *conf; /* the new one; the running one's place once it is in */
 	int error;
 	char text[512];
@@ -273,6 +274,20 @@ static void apply_commit(struct apply *apply)
 	apply->conf = NULL;
 }
 
+/* A start has its own words for how it went. */
+static void apply_tell(const struct apply *apply)
+{
+	char count[16];
+
+	if (!apply->reload)
+		return;
+	snprintf(count, sizeof(count), "%zu", json_array_size(apply->changes));
+	if (apply->error)
+		event_emit(EVENT_CONFIG_REFUSED, apply->yoked->conf_path, apply->text);
+	else
+		event_emit(EVENT_CONFIG_RELOADED, apply->yoked->conf_path, count);
+}
+
 static void apply_finish(struct apply *apply)
 {
 	struct yoked *yoked = apply->yoked;
@@ -285,15 +300,11 @@ static void apply_finish(struct apply *apply)
 	if (apply->error) {
 		snprintf(yoked->conf_refused, sizeof(yoked->conf_refused), "%s", apply->text);
 		yoked->conf_refused_s = time(NULL);
-		event_emit(EVENT_CONFIG_REFUSED, yoked->conf_path, apply->text);
 	} else {
-		char count[16];
-
 		yoked->conf_refused[0] = '\0';
 		yoked->conf_loaded_s = time(NULL);
-		snprintf(count, sizeof(count), "%zu", json_array_size(apply->changes));
-		event_emit(EVENT_CONFIG_RELOADED, yoked->conf_path, count);
 	}
+	apply_tell(apply);
 	apply->done(apply->arg, apply->error, apply->text, apply->changes);
 	json_decref(apply->changes);
 	free(apply);
@@ -373,6 +384,7 @@ void apply_start(struct yoked *yoked, struct conf *conf, apply_done_fn *done, vo
 	}
 	apply->yoked = yoked;
 	apply->conf = conf;
+	apply->reload = yoked->conf != NULL;
 	apply->done = done;
 	apply->arg = arg;
 	apply->work.run = apply_read;
