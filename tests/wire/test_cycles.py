@@ -12,7 +12,7 @@ from iscsi import check
 
 CYCLES = int(os.environ.get("YOKE_CYCLES") or
              (10000 if os.environ.get("YOKE_FULL") == "1" else 1000))
-WARM = 50
+WARM = 100
 FLAT_KIB = 1024
 
 
