@@ -14,10 +14,14 @@ CONFORM_SECONDS=${CONFORM_SECONDS:-120}
 verdict() {
 	if [ "$2" = 124 ]; then
 		echo hang
+	elif grep -q 'had failures:' "$1"; then
+		echo fail # the tool may crash afterwards, cleaning up
 	elif ! grep -q 'Tests completed with return value' "$1"; then
 		echo crash
-	elif awk '$1 == "tests" { bad = $5 } END { exit bad > 0 }' "$1"; then
-		if grep 'SKIPPED' "$1" | grep -qv 'PERSISTENT RESERVE IN'; then echo skip; else echo pass; fi
+	elif grep 'SKIPPED' "$1" | grep -qv 'PERSISTENT RESERVE IN'; then
+		echo skip
+	elif awk '$1 == "tests" { good = $4 == 1 && $5 == 0 } END { exit !good }' "$1"; then
+		echo pass
 	else
 		echo fail
 	fi
