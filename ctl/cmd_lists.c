@@ -188,17 +188,3 @@ int fault_remove_show(const json_t *result, const struct output *output)
 	fprintf(output->out, "fault %s removed\n", output_text(result, "id", "?"));
 	return EXIT_DONE;
 }
-
-int reload_show(const json_t *result, const struct output *output)
-{
-	const json_t *changes = json_object_get(result, "changes"), *change;
-	size_t i;
-
-	json_array_foreach(changes, i, change) {
-		output_paint(output, PAINT_NONE, json_string_value(change));
-		fputc('\n', output->out);
-	}
-	if (json_array_size(changes) == 0)
-		fputs("nothing has changed\n", output->out);
-	return EXIT_DONE;
-}

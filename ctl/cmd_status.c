@@ -45,13 +45,18 @@ static void print_problem(const json_t *problem, const struct output *output)
 {
 	const char *since = output_text(problem, "since_utc", "");
 	const char *severity = output_text(problem, "severity", "WARN");
+	const char *object = output_text(problem, "object", "?");
+	const char *detail = output_text(problem, "detail", "?");
 	char when[UNITS_SIZE];
 
 	output_paint(output, output_paint_of(severity), output_text(problem, "code", "?"));
 	fputs("  ", output->out);
-	output_paint(output, PAINT_NONE, output_text(problem, "object", "?"));
-	fputs(": ", output->out);
-	output_paint(output, PAINT_NONE, output_text(problem, "detail", "?"));
+	/* A line of a file begins with the file already. */
+	if (strncmp(detail, object, strlen(object)) != 0) {
+		output_paint(output, PAINT_NONE, object);
+		fputs(": ", output->out);
+	}
+	output_paint(output, PAINT_NONE, detail);
 	fputc('\n', output->out);
 	if (*since)
 		fprintf(output->out, "  since  %s\n", units_local_time(since, when));

@@ -89,7 +89,7 @@ const struct command commands[] = {
 	{ "fault", "remove", "end a fault; what it held goes on", "fault.remove", id_arguments,
 	  .show = fault_remove_show },
 	{ "reload", NULL, "apply the configuration file as it is now", "config.reload", NULL,
-	  .show = reload_show },
+	  .run = reload_run },
 	{ "check", NULL, "check a configuration file, without yoked", NULL, check_arguments,
 	  .run = check_run },
 	{ "help", NULL, "this list, or how to write one command", NULL, help_arguments,
@@ -127,7 +127,7 @@ int command_call(struct invocation *invocation, const char *method, json_t *para
 static int run(struct invocation *invocation)
 {
 	const struct command *command = invocation->command;
-	json_t *result;
+	json_t *result = NULL;
 	int code;
 
 	if (command->run)

@@ -73,6 +73,7 @@ int arguments_parse(int argc, char *const *argv, struct invocation *invocation, 
 
 int status_run(struct invocation *invocation);
 int events_run(struct invocation *invocation);
+int reload_run(struct invocation *invocation);
 int explain_run(struct invocation *invocation);
 int check_run(struct invocation *invocation);
 int help_run(struct invocation *invocation);
@@ -84,7 +85,6 @@ int session_show_run(struct invocation *invocation);
 int session_kill_show(const json_t *result, const struct output *output);
 int fault_add_show(const json_t *result, const struct output *output);
 int fault_remove_show(const json_t *result, const struct output *output);
-int reload_show(const json_t *result, const struct output *output);
 
 extern const struct table target_table;
 extern const struct table session_table;

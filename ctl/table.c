@@ -192,7 +192,8 @@ static bool fill(struct grid *g, const json_t *rows)
 	for (unsigned j = 0; j < g->count; j++) {
 		g->widths[j] = g->output->no_header ? 0 : text_width(column_at(g, j)->name);
 		for (i = 0; i < g->row_count; i++) {
-			unsigned width = text_width(g->cells[i * g->count + j]);
+			const char *text = g->cells[i * g->count + j];
+			unsigned width = text ? text_width(text) : 0;
 
 			if (width > g->widths[j])
 				g->widths[j] = width;

@@ -10,7 +10,7 @@
  *
  * Invariants:
  * 1. Memory a client: one line of CTL_LINE_MAX, and answers to CTL_IN_FLIGHT_MAX requests.
- * 2. A client is freed when no request of it is under way, never inside its own callbacks' loops.
+ * 2. A client is freed by maybe_free() alone: at the end of a callback, no request under way.
  * 3. The socket's file is removed only while it is ours (same inode).
  * 4. A client that neither reads nor writes costs a slot, never time.
  *
@@ -45,7 +45,7 @@ struct client {
 	char *out; /* from out_sent to out_len: unsent */
 	size_t out_len, out_sent, out_size;
 	unsigned in_flight;
-	unsigned busy;  /* depth of our own functions on the stack that still use it */
+	bool busy;      /* in pump(), which uses it after answers have come */
 	bool end_of_in; /* nothing more comes: free when all is answered and sent */
 };
 
@@ -71,7 +71,7 @@ static void maybe_free(struct client *c)
 	free(c);
 }
 
-/* Ends the connection. The structure stays for answers that are still to come. */
+/* Ends the connection. The structure stays until maybe_free() finds nobody who needs it. */
 static void drop(struct client *c)
 {
 	if (!c->server)
@@ -83,7 +83,6 @@ static void drop(struct client *c)
 	ev_io_stop(c->ev, &c->writable);
 	ev_timer_stop(c->ev, &c->stall);
 	close(c->fd);
-	maybe_free(c);
 }
 
 /* The room for LEN more bytes, or NULL. */
@@ -158,15 +157,12 @@ static void on_answer(void *arg, const char *text, size_t len_bytes)
 	struct client *c = arg;
 
 	c->in_flight--;
-	c->busy++;
 	if (c->server)
 		queue_line(c, text, len_bytes);
-	c->busy--;
 	/* Within pump() the answer is sent, and reading goes on, from there. */
 	if (c->server && !c->busy)
 		pump(c);
-	else
-		maybe_free(c);
+	maybe_free(c);
 }
 
 static bool may_take(const struct client *c)
@@ -220,7 +216,7 @@ static void take_lines(struct client *c)
 /* Takes, sends and, when nothing is left, ends; then waits for what it can go on with. */
 static void pump(struct client *c)
 {
-	c->busy++;
+	c->busy = true;
 	take_lines(c);
 	if (c->server)
 		send_out(c);
@@ -237,49 +233,59 @@ static void pump(struct client *c)
 		if (more && c->in_len && (c->end_of_in || memchr(c->in, '\n', c->in_len)))
 			ev_io_start(c->ev, &c->writable);
 	}
-	c->busy--;
-	maybe_free(c);
+	c->busy = false;
+}
+
+/* Takes in what has come; false: the connection is over. */
+static bool read_more(struct client *c)
+{
+	/* One byte stays for the NUL that string functions stop at. */
+	char *at = reserve(&c->in, &c->in_size, c->in_len, READ_SIZE + 1);
+	ssize_t n;
+
+	if (!at)
+		return false;
+	n = recv(c->fd, at, READ_SIZE, MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
+	if (n == 0)
+		c->end_of_in = true;
+	c->in_len += (size_t)n;
+	c->in[c->in_len] = '\0';
+	return true;
 }
 
 static void on_readable(struct ev_loop *ev, ev_io *io, int revents)
 {
 	struct client *c = io->data;
-	/* One byte stays for the NUL that string functions stop at. */
-	char *at = reserve(&c->in, &c->in_size, c->in_len, READ_SIZE + 1);
-	ssize_t n;
 
 	(void)ev;
 	(void)revents;
-	if (!at) {
+	if (read_more(c))
+		pump(c);
+	else
 		drop(c);
-		return;
-	}
-	n = recv(c->fd, at, READ_SIZE, MSG_DONTWAIT);
-	if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
-		return;
-	if (n < 0) {
-		drop(c);
-		return;
-	}
-	if (n == 0)
-		c->end_of_in = true;
-	c->in_len += (size_t)n;
-	c->in[c->in_len] = '\0';
-	pump(c);
+	maybe_free(c);
 }
 
 static void on_writable(struct ev_loop *ev, ev_io *io, int revents)
 {
+	struct client *c = io->data;
+
 	(void)ev;
 	(void)revents;
-	pump(io->data);
+	pump(c);
+	maybe_free(c);
 }
 
 static void on_stall(struct ev_loop *ev, ev_timer *timer, int revents)
 {
+	struct client *c = timer->data;
+
 	(void)ev;
 	(void)revents;
-	drop(timer->data);
+	drop(c);
+	maybe_free(c);
 }
 
 static struct client *client_new(struct ctl_server *server, int fd)
@@ -359,15 +365,17 @@ struct ctl_server *ctl_server_new(struct loop *loop, struct ctl *ctl, const char
 
 void ctl_server_free(struct ctl_server *server)
 {
-	struct client *c;
+	struct client *c, *next;
 
 	if (!server)
 		return;
 	ev_io_stop(loop_ev(server->loop), &server->acceptable);
 	ev_timer_stop(loop_ev(server->loop), &server->accept_pause);
 	ctl_listener_close(&server->listener);
-	while ((c = LIST_FIRST(&server->clients)))
+	LIST_FOREACH_SAFE(c, &server->clients, link, next) {
 		drop(c);
+		maybe_free(c);
+	}
 	free(server);
 }
 

@@ -106,7 +106,7 @@ static char *read_page(const char *path)
 START_TEST(the_manual_has_every_code_word_for_word)
 {
 	const char *page = read_page("man/yoke-codes.7.scd");
-	const char *at = page;
+	const char *at;
 
 	for (unsigned i = 0; i < PROBLEM_COUNT; i++) {
 		const struct problem_entry *e = problem_entry((enum problem_code)i);

@@ -227,7 +227,7 @@ START_TEST(a_call_carries_the_parameters_of_the_table)
 		  "\"per_million\":1}}" },
 		{ "events --after 880 --max 10",
 		  "\"method\":\"events.list\",\"params\":{\"after\":880,\"max\":10}}" },
-		{ "--json reload --color=never", "\"method\":\"config.reload\",\"params\":{}}" },
+		{ "--json reload --color=never", "\"method\":\"config.reload\"}" },
 	};
 	static const char *const answers[] = { "{\"id\":\"1\"}", NULL };
 
@@ -310,6 +310,22 @@ START_TEST(without_yoked_the_exit_code_is_3_and_a_check_is_unknown)
 }
 END_TEST
 
+START_TEST(a_refused_reload_tells_the_line_first_and_that_nothing_changed)
+{
+	static const char *const answers[] = {
+		"/etc/yoke/yoke.conf:9: portal \\\"left\\\": no group. Add group = N", NULL
+	};
+	struct fake_rpc *fake = fake_rpc_start(path, FAKE_RPC_ERROR, answers);
+	struct run r = run("reload", false, 0);
+
+	ck_assert_int_eq(r.code, EXIT_REFUSED);
+	ck_assert_str_eq(r.err, "/etc/yoke/yoke.conf:9: portal \"left\": no group. Add group = N\n"
+				"  nothing changed\n");
+	free(fake_rpc_stop(fake));
+	free_run(&r);
+}
+END_TEST
+
 START_TEST(an_answer_in_pieces_after_a_stray_one_is_found)
 {
 	static const char *const answers[] = { "{\"id\":\"5\"}", NULL };
@@ -359,6 +375,7 @@ int main(void)
 	tcase_add_test(tcase, a_call_carries_the_parameters_of_the_table);
 	tcase_add_test(tcase, each_failure_has_its_exit_code_and_sentence);
 	tcase_add_test(tcase, without_yoked_the_exit_code_is_3_and_a_check_is_unknown);
+	tcase_add_test(tcase, a_refused_reload_tells_the_line_first_and_that_nothing_changed);
 	tcase_add_test(tcase, an_answer_in_pieces_after_a_stray_one_is_found);
 	tcase_add_test(tcase, following_goes_on_after_the_last_number_until_yoked_ends);
 	suite_add_tcase(suite, tcase);
