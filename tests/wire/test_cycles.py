@@ -12,8 +12,8 @@ from iscsi import check
 
 CYCLES = int(os.environ.get("YOKE_CYCLES") or
              (10000 if os.environ.get("YOKE_FULL") == "1" else 1000))
-WARM = 100
-FLAT_KIB = 1024
+WARM = 300     # pools and arenas have their size by then
+FLAT_KIB = 512
 
 
 def io_and_logout(t, number):
@@ -75,7 +75,7 @@ def drained(t, fds):
 @case(each=[kind.__name__ for kind in KINDS] + ["all_in_turn"])
 def nothing_is_left_after(t, name):
     kinds = [kind for kind in KINDS if name in (kind.__name__, "all_in_turn")]
-    count = max(CYCLES // 8, 2 * WARM)
+    count = max(CYCLES // 8, WARM)
     fds = t.fds()
     for number in range(WARM):
         kinds[number % len(kinds)](t, number)
