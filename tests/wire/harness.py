@@ -30,6 +30,7 @@ from target import Target
 
 CASES = []
 LIMIT_SECONDS = int(os.environ.get("YOKE_WIRE_LIMIT", 900))
+TRACE = os.environ.get("YOKE_WIRE_TRACE")      # tracebacks and times on the standard error
 
 
 class Skip(Exception):
@@ -71,6 +72,10 @@ class _Shared:
         if target:
             target.stop()
 
+    def abandon(self):
+        if self.target:
+            self.target.abandon()
+
 
 def _why(error):
     text = " ".join(str(error).split()) or type(error).__name__
@@ -101,18 +106,18 @@ def _run_one(shared, function, value, has_value, own):
             function(target, *arguments)
 
 
+class Expired(Exception):
+    """The whole file takes too long."""
+
+
 def _expire(*_):
     signal.alarm(30)        # what unwinds may hang as well
-    raise TimeoutError(f"the test file took more than {LIMIT_SECONDS} s")
+    raise Expired(f"the test file took more than {LIMIT_SECONDS} s")
 
 
-def main(only=None, **options):
-    """Run the file's cases (those whose name contains an argument, if there are any) and exit."""
-    signal.signal(signal.SIGALRM, _expire)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.alarm(LIMIT_SECONDS)
-    wanted = sys.argv[1:]
-    shared, failed, passed = _Shared(options), 0, 0
+def _run_all(shared, wanted):
+    """Run the cases; how many passed and how many failed."""
+    passed = failed = 0
     for name, function, value, has_value, own in CASES:
         if wanted and not any(part in name for part in wanted):
             continue
@@ -124,18 +129,34 @@ def main(only=None, **options):
         except Exception as error:
             failed += 1
             print(f"not ok {name}: {_why(error)}", flush=True)
-            if os.environ.get("YOKE_WIRE_TRACE"):
+            if TRACE:
                 traceback.print_exc()
-            if isinstance(error, TimeoutError):
+            if isinstance(error, Expired):
                 break
         else:
             passed += 1
             print(f"ok {name}", flush=True)
-        if os.environ.get("YOKE_WIRE_TRACE"):
+        if TRACE:
             print(f"   {time.monotonic() - started:.2f} s", file=sys.stderr)
     try:
         shared.stop()
     except Exception as error:
         failed += 1
         print(f"not ok the_daemon_ends_well: {_why(error)}", flush=True)
+    return passed, failed
+
+
+def main(**options):
+    """Run the file's cases (those whose name contains an argument, if there are any) and exit.
+
+    options are those of the Target that cases share.
+    """
+    signal.signal(signal.SIGALRM, _expire)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.alarm(LIMIT_SECONDS)
+    shared = _Shared(options)
+    try:
+        passed, failed = _run_all(shared, sys.argv[1:])
+    finally:
+        shared.abandon()
     sys.exit(1 if failed else 0 if passed else 77)
