@@ -150,12 +150,13 @@ int scsi_device_set_ports(struct scsi_device *device, const uint16_t *groups, un
 
 /* ---- maps */
 
-void device_raise(struct scsi_lu *lu, enum ua_condition condition)
+void device_raise(struct scsi_lu *lu, enum ua_condition condition, const struct scsi_nexus *except)
 {
 	struct scsi_mapping *mapping;
 
 	LIST_FOREACH(mapping, &lu->mappings, lu_link)
-		nexus_raise(&mapping->device->registry, mapping->slot, condition, NULL);
+		nexus_raise(&mapping->device->registry, mapping->slot, condition,
+			    except ? &except->mpio : NULL);
 }
 
 void scsi_device_view_changed(struct scsi_device *device)
@@ -353,8 +354,9 @@ void scsi_task_enter(struct scsi_task *task)
 	task->op = task->cdb_too_long ? NULL : optable_find(task->cdb, &known);
 	task->express = task->op && task->op->flags & OP_EXPRESS;
 	atomic_store_explicit(&task->aborting, false, memory_order_relaxed);
-	task->aborted_by_other = task->dormant = task->running = false;
+	task->tell_aborted = task->dormant = task->running = false;
 	task->lu_private = NULL;
+	task->raise_others = 0;
 	task->outcome = SCSI_COMPLETED;
 	task->status = SCSI_GOOD;
 	task->sense_length = 0;

@@ -56,7 +56,7 @@ static void resize_at_front(struct shard_msg *msg)
 {
 	struct scsi_lu *lu = container_of(msg, struct scsi_lu, resized);
 
-	device_raise(lu, UA_CAPACITY_CHANGED);
+	device_raise(lu, UA_CAPACITY_CHANGED, NULL);
 	msg->fn = resize_told;
 	shard_send(lu->home, msg);
 }
@@ -95,6 +95,14 @@ static void set_identity(struct scsi_lu *lu, const struct scsi_lu_config *config
 	strncpy(lu->product, config->product ? config->product : "disk", sizeof(lu->product) - 1);
 }
 
+void lu_reset(struct scsi_lu *lu)
+{
+	atomic_store(&lu->d_sense, false);
+	atomic_store(&lu->swp, false);
+	atomic_store(&lu->tas, true);
+	lu->wce = lu->write_cache;
+}
+
 struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 {
 	unsigned i, tasks = config->tasks_max ? config->tasks_max : TASKS_DEFAULT;
@@ -116,7 +124,7 @@ struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 	set_identity(lu, config);
 	lu->write_cache = config->write_cache;
 	lu->read_only = config->read_only;
-	atomic_store(&lu->tas, true);
+	lu_reset(lu);
 	SLIST_INIT(&lu->free);
 	TAILQ_INIT(&lu->active);
 	LIST_INIT(&lu->mappings);
@@ -384,11 +392,11 @@ void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t of
 		return;
 	}
 	lt->write = write;
-	lt->flush_first = !write && flags & IO_FUA && lu->write_cache;
+	lt->flush_first = !write && flags & IO_FUA && lu->wce;
 	lt->flags = write ? flags : flags & ~IO_FUA;
 	lt->offset = offset;
 	lt->length = length;
-	if (write && !lu->write_cache)
+	if (write && !lu->wce)
 		lt->flags |= IO_FUA;
 	take_range(lt);
 }
@@ -408,4 +416,15 @@ void lu_flush(struct scsi_task *task)
 
 	io_init(&lt->io, IO_FLUSH, 0, 0, NULL, 0);
 	blk_submit(task->lu->blk, &lt->io, flush_done, lt);
+}
+
+void lu_drain_and_flush(struct scsi_task *task)
+{
+	struct lu_task *lt = task->lu_private;
+
+	lt->write = true;
+	lt->flush_first = true;
+	lt->offset = 0;
+	lt->length = lt->done = task->lu->blk->size_bytes; /* nothing to move */
+	take_range(lt);
 }

@@ -44,7 +44,7 @@ struct scsi_lu {
 	uuid_t uuid;
 	char uuid_text[UUID_STR_LEN];
 	uint32_t oui;
-	bool write_cache;
+	bool write_cache; /* may be on; the default of WCE */
 	bool read_only;
 	char product[17];
 	uint32_t block_size;
@@ -59,6 +59,7 @@ struct scsi_lu {
 	atomic_bool d_sense;
 	atomic_bool tas;
 	atomic_bool swp;
+	bool wce; /* the home's */
 
 	/* The home. */
 	struct rangelock *lock;
@@ -145,8 +146,8 @@ struct scsi_mapping *device_lookup(struct scsi_device *device, uint64_t lun, con
 /* The first mapping at or above LUN, leaving ones too, or NULL. */
 struct scsi_mapping *device_next(struct scsi_device *device, uint32_t lun);
 bool device_visible(const struct scsi_mapping *mapping, const char *initiator);
-/* CONDITION for every nexus through which LU may be reached. */
-void device_raise(struct scsi_lu *lu, enum ua_condition condition);
+/* CONDITION for every nexus but EXCEPT (may be NULL) through which LU may be reached. */
+void device_raise(struct scsi_lu *lu, enum ua_condition condition, const struct scsi_nexus *except);
 /* One that kept MAPPING has ended. */
 void device_mapping_put(struct scsi_mapping *mapping);
 /* The number in the 8 bytes of a LUN, or -1: an addressing method or level that nobody has here. */
@@ -163,6 +164,8 @@ bool device_run(struct scsi_task *task);
 void lu_run(struct shard_msg *msg);
 /* Task management: withdraw what still waits among the tasks that are being aborted. */
 void lu_sweep(struct scsi_lu *lu);
+/* Logical unit reset: mode parameters as they were made. */
+void lu_reset(struct scsi_lu *lu);
 
 /* ---- for commands, on the shard that runs them */
 void scsi_complete(struct scsi_task *task);
@@ -185,6 +188,8 @@ bool lu_check_range(struct scsi_task *task, uint64_t lba, uint64_t blocks);
 void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t offset,
 		 uint64_t length);
 void lu_flush(struct scsi_task *task);
+/* The same once every command that runs has ended, none starting meanwhile. */
+void lu_drain_and_flush(struct scsi_task *task);
 
 /* ---- run and length functions of the table's rows */
 void scsi_test_unit_ready(struct scsi_task *task);
@@ -196,6 +201,7 @@ void scsi_read_capacity_16(struct scsi_task *task);
 void scsi_read_write(struct scsi_task *task);
 void scsi_synchronize_cache(struct scsi_task *task);
 void scsi_mode_sense(struct scsi_task *task);
+void scsi_mode_select(struct scsi_task *task);
 void scsi_report_opcodes(struct scsi_task *task);
 void scsi_report_tmfs(struct scsi_task *task);
 

@@ -49,6 +49,11 @@ static uint64_t bytes_10_13(const struct scsi_task *task)
 	return bounded(get_be32(task->cdb + 10));
 }
 
+static uint64_t list_7_8(const struct scsi_task *task)
+{
+	return get_be16(task->cdb + 7);
+}
+
 static uint64_t eight(const struct scsi_task *task)
 {
 	(void)task;
@@ -94,6 +99,11 @@ static uint64_t eight(const struct scsi_task *task)
 		.opcode = (code), .cdb_length = (len), .flags = OP_WRITE, .dir = SCSI_DATA_OUT,    \
 		.length = scsi_rw_length, .run = scsi_read_write, .usage = __VA_ARGS__             \
 	}
+#define CONTROL_OUT(code, len, len_fn, fn, ...)                                                    \
+	{                                                                                          \
+		.opcode = (code), .cdb_length = (len), .dir = SCSI_DATA_OUT, .length = (len_fn),   \
+		.run = (fn), .usage = __VA_ARGS__                                                  \
+	}
 #define SERVICE_IN(code, sa, len, fl, len_fn, fn, ...)                                             \
 	{                                                                                          \
 		.opcode = (code), .service_action = (sa), .cdb_length = (len),                     \
@@ -109,6 +119,7 @@ static const struct scsi_op table[] = {
 	WRITE(0x0a, 6, { 0x0a, 0x1f, 0xff, 0xff, 0xff, CTL }),
 	CONTROL_IN(0x12, 6, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS, bytes_3_4, scsi_inquiry,
 		   { 0x12, 0x01, 0xff, 0xff, 0xff, CTL }),
+	CONTROL_OUT(0x15, 6, byte_4, scsi_mode_select, { 0x15, 0x11, 0, 0, 0xff, CTL }),
 	CONTROL_IN(0x1a, 6, OP_EXPRESS, byte_4, scsi_mode_sense,
 		   { 0x1a, 0x08, 0xff, 0xff, 0xff, CTL }),
 	CONTROL_IN(0x25, 10, OP_EXPRESS, eight, scsi_read_capacity_10,
@@ -116,6 +127,8 @@ static const struct scsi_op table[] = {
 	READ(0x28, 10, RW_10(0x28)),
 	WRITE(0x2a, 10, RW_10(0x2a)),
 	NO_DATA(0x35, 10, 0, scsi_synchronize_cache, { 0x35, 0x02, FF4, 0, 0xff, 0xff, CTL }),
+	CONTROL_OUT(0x55, 10, list_7_8, scsi_mode_select,
+		    { 0x55, 0x11, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
 	CONTROL_IN(0x5a, 10, OP_EXPRESS, bytes_7_8, scsi_mode_sense,
 		   { 0x5a, 0x18, 0xff, 0xff, 0, 0, 0, 0xff, 0xff, CTL }),
 	READ(0x88, 16, RW_16(0x88)),

@@ -135,10 +135,11 @@ struct scsi_task {
 	/* The device server's. */
 	enum scsi_task_state state; /* the front may read it, outside of SUBMITTED too */
 	atomic_bool aborting;  /* its fate is decided: set by the front's shard, read by the home */
-	bool aborted_by_other; /* by another nexus: TAS matters */
+	bool tell_aborted;     /* by another nexus, with TAS=1 at the time */
 	bool dormant;          /* submitted, waits for its turn */
 	bool running;          /* handed to the home */
 	bool read_only;        /* its mapping's */
+	uint32_t raise_others; /* unit attentions for the other nexuses, before it ends */
 	struct scsi_lu *lu;    /* NULL: no such LUN for this initiator */
 	struct scsi_mapping *mapping;
 	const struct scsi_op *op; /* NULL: no such command */

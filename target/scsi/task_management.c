@@ -25,7 +25,7 @@ static const struct row {
 	enum scope scope;
 	bool supported;
 	bool query;
-	enum ua_condition condition; /* UA_NONE: none for everybody */
+	enum ua_condition condition; /* of a reset, for everybody; UA_NONE: none is */
 	uint8_t byte, bit;           /* in REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS */
 } rows[] = {
 	[SCSI_ABORT_TASK] = { ONE_TASK, true, false, UA_NONE, 0, 0x80 },
@@ -114,12 +114,16 @@ static bool still_ending(struct scsi_tmf *tmf, struct task_set *set)
 	return false;
 }
 
-/* Another initiator's commands vanish: with TAS=0 a unit attention is all that tells it. */
-static void tell_other(const struct scsi_tmf *tmf, const struct scsi_task *task)
+/*
+ * Another initiator's command vanishes. With TAS=1 its status says so; with TAS=0 and no
+ * reset a unit attention is all that tells of it.
+ */
+static void tell_other(const struct scsi_tmf *tmf, struct scsi_task *task)
 {
-	struct ua_set *ua = task->lu ? device_ua(task) : NULL;
+	struct ua_set *ua = device_ua(task);
 
-	if (tmf->function == SCSI_CLEAR_TASK_SET && ua && !atomic_load(&task->lu->tas))
+	task->tell_aborted = task->lu && atomic_load(&task->lu->tas);
+	if (!task->tell_aborted && ua && tmf->function == SCSI_CLEAR_TASK_SET)
 		ua_raise(ua, UA_CLEARED_BY_OTHER);
 }
 
@@ -130,10 +134,8 @@ static bool mark(struct scsi_tmf *tmf, struct task_set *set)
 	TAILQ_FOREACH(task, &set->tasks, set_link) {
 		if (task->aborting || !concerns(tmf, task))
 			continue;
-		if (task->nexus != tmf->nexus) {
-			task->aborted_by_other = true;
+		if (task->nexus != tmf->nexus)
 			tell_other(tmf, task);
-		}
 		atomic_store(&task->aborting, true);
 	}
 	return false;
@@ -166,12 +168,12 @@ static void raise_for_all(struct scsi_tmf *tmf)
 	if (of_one_lun(tmf)) {
 		mapping = device_find(device, device_lun_number(tmf->lun));
 		if (mapping)
-			device_raise(mapping->lu, condition);
+			device_raise(mapping->lu, condition, NULL);
 		return;
 	}
 	for (lun = 0; (mapping = device_next(device, lun)); lun++) {
 		lun = mapping->lun;
-		device_raise(mapping->lu, condition);
+		device_raise(mapping->lu, condition, NULL);
 	}
 }
 
@@ -219,6 +221,8 @@ static void at_home(struct shard_msg *msg)
 {
 	struct scsi_tmf *tmf = container_of(msg, struct scsi_tmf, msg);
 
+	if (rows[tmf->function].condition != UA_NONE)
+		lu_reset(tmf->mapping->lu);
 	lu_sweep(tmf->mapping->lu);
 	msg->fn = back;
 	shard_send(tmf->mapping->device->front, msg);

@@ -133,8 +133,7 @@ static void set_aborted(struct scsi_task *task)
 {
 	task->sense_length = 0;
 	task->data_in_length = 0;
-	if (task->aborted_by_other && task->lu &&
-	    atomic_load_explicit(&task->lu->tas, memory_order_relaxed)) {
+	if (task->tell_aborted) {
 		task->outcome = SCSI_COMPLETED;
 		task->status = SCSI_TASK_ABORTED;
 	} else {
@@ -196,5 +195,8 @@ void task_set_back(struct shard_msg *msg)
 	struct scsi_task *task = container_of(msg, struct scsi_task, msg);
 
 	task->running = false;
+	for (; task->raise_others; task->raise_others &= task->raise_others - 1)
+		device_raise(task->lu, (enum ua_condition)__builtin_ctz(task->raise_others),
+			     task->nexus);
 	task_set_end(task);
 }
