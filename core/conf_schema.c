@@ -301,6 +301,7 @@ int conf_schema_parse(struct conf_text *text, const char *file, cfg_t **root,
 	struct options options;
 	int rc;
 
+	memset(&options, 0, sizeof(options));
 	build_options(&options);
 	*root = cfg_init(options.root, CFGF_NONE);
 	if (!*root)
