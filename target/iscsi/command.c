@@ -107,7 +107,7 @@ static void enter(struct iscsi_cmd *cmd)
 
 	task->nexus = session->nexus;
 	task->lun = iscsi_lun(&cmd->bhs);
-	memcpy(task->cdb, cmd->bhs.word32, SCSI_CDB_MAX);
+	memcpy(task->cdb, iscsi_cdb(&cmd->bhs), SCSI_CDB_MAX);
 	task->cdb_length = SCSI_CDB_MAX;
 	task->attr = attrs[cmd->bhs.flags & ISCSI_CMD_ATTR];
 	task->tag = iscsi_itt(&cmd->bhs);

@@ -8,8 +8,9 @@
  *
  * Invariants:
  * 1. Before full feature phase a connection costs at most ISCSI_LOGIN_MEMORY.
- * 2. In one turn a connection takes at most ISCSI_TURN_PDUS or ISCSI_TURN_BYTES;
- *    the rest waits for the next turn.
+ * 2. In one turn a connection takes at most ISCSI_TURN_PDUS or ISCSI_TURN_BYTES,
+ *    all together at most ISCSI_TURN_PDUS_ALL or ISCSI_TURN_BYTES_ALL; the rest
+ *    waits for the next turn, who waited longest first.
  * 3. Answers of a turn go out together at its end.
  * 4. A closed connection's memory lives until the callbacks of the turn are over.
  *
@@ -33,6 +34,14 @@ static_assert(sizeof(struct iscsi_conn) + sizeof(struct iscsi_login) + ISCSI_RX_
 			      ISCSI_TX_SLOTS_LOGIN * sizeof(struct iscsi_tx_slot) <=
 		      ISCSI_LOGIN_MEMORY,
 	      "a connection that has not logged in is cheap");
+
+static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	      "both families have the port in one place");
+
+uint16_t iscsi_address_port(const struct sockaddr_storage *addr)
+{
+	return get_be16((const uint8_t *)addr + offsetof(struct sockaddr_in, sin_port));
+}
 
 void iscsi_address_text(const struct sockaddr_storage *addr, char *text, size_t size)
 {
@@ -207,12 +216,39 @@ static void on_writable(struct ev_loop *ev, struct ev_io *watcher, int events)
 	send_all(container_of(watcher, struct iscsi_conn, write_watcher));
 }
 
-static void conn_receive(struct iscsi_conn *conn)
+/* Whether this turn has had its share of work. */
+static bool turn_is_full(struct iscsi_server *server)
 {
+	uint64_t now = env_now_ns(server->env);
+
+	if (server->turn_ns != now) {
+		server->turn_ns = now;
+		server->turn_pdus = 0;
+		server->turn_bytes = 0;
+	}
+	return server->turn_pdus >= ISCSI_TURN_PDUS_ALL ||
+	       server->turn_bytes >= ISCSI_TURN_BYTES_ALL;
+}
+
+static enum iscsi_rx_result receive_some(struct iscsi_conn *conn)
+{
+	struct iscsi_server *server = conn->server;
+	uint64_t pdus = conn->rx.pdus, bytes = conn->rx.bytes;
 	enum iscsi_rx_result result;
 
+	if (turn_is_full(server))
+		return ISCSI_RX_BUDGET;
 	result = iscsi_rx_run(&conn->rx, ISCSI_TURN_PDUS, ISCSI_TURN_BYTES);
+	server->turn_pdus += (unsigned)(conn->rx.pdus - pdus);
+	server->turn_bytes += conn->rx.bytes - bytes;
 	count_syscalls(conn);
+	return result;
+}
+
+static void conn_receive(struct iscsi_conn *conn)
+{
+	enum iscsi_rx_result result = receive_some(conn);
+
 	if (conn->state != ISCSI_CONN_LOGIN && conn->state != ISCSI_CONN_FULL)
 		return;
 	switch (result) {

@@ -125,7 +125,7 @@ bool iscsi_data_out_header(struct iscsi_conn *conn, const struct iscsi_pdu *pdu,
 	struct iscsi_cmd *cmd = iscsi_cmd_find(conn->session, iscsi_itt(&pdu->bhs));
 	struct iscsi_data_pdu data = {
 		.solicited = iscsi_ttt(&pdu->bhs) != ISCSI_NO_TAG,
-		.r2t_sn = iscsi_ttt(&pdu->bhs) & ~TTT_BASE,
+		.r2t_sn = iscsi_ttt(&pdu->bhs) ^ TTT_BASE,
 		.datasn = get_be32(pdu->bhs.word36),
 		.offset = get_be32(pdu->bhs.word40),
 		.length = pdu->length,

@@ -37,6 +37,9 @@
 /* Work a connection may do in one turn before others have theirs. */
 #define ISCSI_TURN_PDUS 64
 #define ISCSI_TURN_BYTES MIB
+/* And all connections together: a turn stays below 10 ms however many are busy. */
+#define ISCSI_TURN_PDUS_ALL 1024
+#define ISCSI_TURN_BYTES_ALL (16 * MIB)
 /* All that a connection may cost before it logged in. */
 #define ISCSI_LOGIN_MEMORY (16 * KIB)
 
@@ -259,20 +262,29 @@ struct iscsi_lun_use {
 
 #define ISCSI_LUN_HASH 64
 
+TAILQ_HEAD(iscsi_portal_list, iscsi_portal);
+TAILQ_HEAD(iscsi_target_list, iscsi_target);
+TAILQ_HEAD(iscsi_conn_list, iscsi_conn);
+TAILQ_HEAD(iscsi_session_list, iscsi_session);
+LIST_HEAD(iscsi_lun_use_list, iscsi_lun_use);
+
 struct iscsi_server {
 	struct shard *shard;
 	struct loop *loop;
 	struct env *env;
 	struct buf_pool *pool;
 	struct iscsi_limits limits;
-	TAILQ_HEAD(, iscsi_portal) portals;
-	TAILQ_HEAD(, iscsi_target) targets;
-	TAILQ_HEAD(, iscsi_conn) conns;
-	TAILQ_HEAD(, iscsi_session) sessions;
-	TAILQ_HEAD(, iscsi_session) waiting; /* sessions with commands waiting for buffers */
-	LIST_HEAD(, iscsi_lun_use) lun_use[ISCSI_LUN_HASH];
+	struct iscsi_portal_list portals;
+	struct iscsi_target_list targets;
+	struct iscsi_conn_list conns;
+	struct iscsi_session_list sessions;
+	struct iscsi_session_list waiting; /* sessions with commands waiting for buffers */
+	struct iscsi_lun_use_list lun_use[ISCSI_LUN_HASH];
 	struct env_defer admit;
 	bool admit_queued;
+	uint64_t turn_ns; /* the turn that these two were counted in */
+	unsigned turn_pdus;
+	uint64_t turn_bytes;
 	unsigned conn_count, session_count, command_count;
 	uint64_t next_id;
 	uint16_t next_tsih;
@@ -297,6 +309,7 @@ void iscsi_conn_end(struct iscsi_conn *conn, const char *reason);
 /* Something is to be sent: at the end of this turn. */
 void iscsi_conn_kick(struct iscsi_conn *conn);
 void iscsi_conn_stats(const struct iscsi_conn *conn, struct iscsi_stats *stats);
+uint16_t iscsi_address_port(const struct sockaddr_storage *addr);
 void iscsi_address_text(const struct sockaddr_storage *addr, char *text, size_t size);
 
 /* login_conn.c */

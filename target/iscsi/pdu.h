@@ -194,6 +194,12 @@ static inline uint32_t iscsi_length(const struct iscsi_bhs *bhs)
 	return get_be24(bhs->length);
 }
 
+/* The 16 bytes of the CDB: the last four words together. */
+static inline const uint8_t *iscsi_cdb(const struct iscsi_bhs *bhs)
+{
+	return (const uint8_t *)bhs + offsetof(struct iscsi_bhs, word32);
+}
+
 static inline unsigned iscsi_pad(uint32_t length)
 {
 	return -length & 3;

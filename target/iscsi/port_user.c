@@ -51,6 +51,7 @@ static bool has_socket(const char *pid, const char *wanted)
 	dir = opendir(path);
 	if (!dir)
 		return false;
+	/* cppcheck-suppress readdirCalled ; a stream of our own */
 	while (!found && (entry = readdir(dir))) {
 		snprintf(path, sizeof(path), "/proc/%.16s/fd/%.32s", pid, entry->d_name);
 		len = readlink(path, target, sizeof(target) - 1);
@@ -80,9 +81,7 @@ static void name_of(const char *pid, char *text, size_t size)
 
 bool iscsi_port_user(const struct sockaddr_storage *addr, char *text, size_t size)
 {
-	unsigned port = ntohs(addr->ss_family == AF_INET6 ?
-				      ((const struct sockaddr_in6 *)addr)->sin6_port :
-				      ((const struct sockaddr_in *)addr)->sin_port);
+	unsigned port = iscsi_address_port(addr);
 	unsigned long inode = listening_inode("/proc/net/tcp", port);
 	struct dirent *entry;
 	bool found = false;
@@ -95,6 +94,7 @@ bool iscsi_port_user(const struct sockaddr_storage *addr, char *text, size_t siz
 	if (!dir)
 		return false;
 	snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+	/* cppcheck-suppress readdirCalled ; a stream of our own */
 	while (!found && (entry = readdir(dir))) {
 		if (!isdigit((unsigned char)entry->d_name[0]) || !has_socket(entry->d_name, wanted))
 			continue;

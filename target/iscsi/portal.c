@@ -129,9 +129,7 @@ static int listen_on(struct iscsi_listener *listener, const struct iscsi_address
 		return err;
 	}
 	listener->wildcard = is_wildcard(&address->addr);
-	listener->port = ntohs(bound.ss_family == AF_INET6 ?
-				       ((struct sockaddr_in6 *)&bound)->sin6_port :
-				       ((struct sockaddr_in *)&bound)->sin_port);
+	listener->port = iscsi_address_port(&bound);
 	iscsi_address_text(&bound, listener->text, sizeof(listener->text));
 	return 0;
 }

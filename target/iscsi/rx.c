@@ -269,7 +269,7 @@ static unsigned buffer_wish(const struct iscsi_rx *rx, uint64_t payload)
 }
 
 /* One read. *SHORT_READ: less came than asked for, so the socket is empty. */
-static enum iscsi_rx_result rx_fill(struct iscsi_rx *rx, uint64_t *bytes, bool *short_read)
+static enum iscsi_rx_result rx_fill(struct iscsi_rx *rx, bool *short_read)
 {
 	struct iovec iov[IOV_MAX_READ];
 	uint64_t payload, got, wish;
@@ -299,14 +299,14 @@ static enum iscsi_rx_result rx_fill(struct iscsi_rx *rx, uint64_t *bytes, bool *
 	got = min_u64((uint64_t)n, payload);
 	rx->payload_done += (uint32_t)got;
 	rx->tail += (unsigned)((uint64_t)n - got);
-	*bytes += (uint64_t)n;
+	rx->bytes += (uint64_t)n;
 	*short_read = (uint64_t)n < payload + wish;
 	return ISCSI_RX_IDLE;
 }
 
 enum iscsi_rx_result iscsi_rx_run(struct iscsi_rx *rx, unsigned pdus_max, uint64_t bytes_max)
 {
-	uint64_t pdus_end = rx->pdus + pdus_max, bytes = 0;
+	uint64_t pdus_end = rx->pdus + pdus_max, bytes_start = rx->bytes;
 	enum iscsi_rx_result result;
 	bool short_read = false;
 
@@ -316,9 +316,9 @@ enum iscsi_rx_result iscsi_rx_run(struct iscsi_rx *rx, unsigned pdus_max, uint64
 			return result;
 		if (short_read)
 			return ISCSI_RX_IDLE;
-		if (bytes >= bytes_max)
+		if (rx->bytes - bytes_start >= bytes_max)
 			return ISCSI_RX_BUDGET;
-		result = rx_fill(rx, &bytes, &short_read);
+		result = rx_fill(rx, &short_read);
 		if (result != ISCSI_RX_IDLE)
 			return result;
 	}

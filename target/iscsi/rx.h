@@ -67,6 +67,7 @@ struct iscsi_rx {
 	unsigned trailer; /* padding and digest */
 
 	uint64_t pdus;
+	uint64_t bytes;
 	uint64_t payload_copies;
 	unsigned syscalls; /* since whoever counts them last took them */
 	uint8_t ahs[ISCSI_AHS_MAX];

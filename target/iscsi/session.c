@@ -203,6 +203,16 @@ void iscsi_session_up(struct iscsi_session *session)
 	iscsi_nop_start(session);
 }
 
+/* A command in a task set waits for nothing any more but its task's done. */
+static void leave_lists(struct iscsi_cmd *cmd)
+{
+	if (cmd->state == ISCSI_CMD_WAITING)
+		iscsi_admit_cancel(cmd);
+	else if (cmd->state == ISCSI_CMD_GATHERING)
+		iscsi_data_out_stop(cmd);
+	cmd->state = ISCSI_CMD_SUBMITTED;
+}
+
 /* What is neither with the device server nor in a socket's queue is over at once. */
 static void sweep(struct iscsi_session *session)
 {
@@ -220,7 +230,9 @@ static void sweep(struct iscsi_session *session)
 		if (cmd->state == ISCSI_CMD_FREE)
 			continue;
 		cmd->receiving = false;
-		if (!cmd->entered)
+		if (cmd->entered)
+			leave_lists(cmd);
+		else
 			iscsi_cmd_over(cmd);
 	}
 }

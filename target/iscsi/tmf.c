@@ -82,6 +82,11 @@ static bool abort_here(struct iscsi_cmd *cmd)
 	uint32_t ref = get_be32(cmd->bhs.word32), number = iscsi_cmdsn(&cmd->bhs);
 	bool aborts = code(cmd) == 1;
 
+	/* Only commands are tasks; the tag may even be this request's own. */
+	if (other && iscsi_opcode(&other->bhs) != ISCSI_SCSI_COMMAND) {
+		respond(cmd, aborts ? RESPONSE_NO_TASK : RESPONSE_COMPLETE);
+		return true;
+	}
 	if (other && other->entered)
 		return false;
 	if (other && other->state == ISCSI_CMD_RECEIVED && !other->receiving) {
