@@ -4,18 +4,22 @@
  *
  * Invariants:
  * 1. A caller gets a configuration that passed every check, or none and one line why.
- * 2. Only one is read at a time: libconfuse's lexer has one state for the process.
+ * 2. Any thread may read one; libconfuse, whose lexer has one state, by one at a time.
  *
  * Not here: the stages of reading (conf_int.h has their order).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/conf_int.h"
+
+/* Held from libconfuse's cfg_init() to its cfg_free(), which resets the lexer. */
+static pthread_mutex_t parsing = PTHREAD_MUTEX_INITIALIZER;
 
 static int lun_compare(const void *a, const void *b)
 {
@@ -55,11 +59,13 @@ int conf_parse(const char *name, const char *text, size_t len_bytes, struct conf
 		parse.conf->file = strdup(name);
 	if (parse.conf && parse.conf->file) {
 		err = conf_text_scan(&parse.text, name, text, len_bytes, error);
+		pthread_mutex_lock(&parsing);
 		err = err ? err : parse_scanned(&parse, &root);
+		if (root)
+			cfg_free(root);
+		pthread_mutex_unlock(&parsing);
 		conf_text_free(&parse.text);
 	}
-	if (root)
-		cfg_free(root);
 	if (err == -ENOMEM)
 		conf_refuse(name, error, 0, "out of memory");
 	if (err) {

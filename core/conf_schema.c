@@ -256,7 +256,7 @@ static void build_options(struct options *options)
 	options->root[top] = end;
 }
 
-/* libconfuse gives its error function no argument; parsing is on one thread. */
+/* libconfuse gives its error function no argument; conf_parse() lets one in at a time. */
 static struct {
 	const char *file;
 	struct conf_error *error;
@@ -307,9 +307,9 @@ int conf_schema_parse(struct conf_text *text, const char *file, cfg_t **root,
 	if (!*root)
 		return -ENOMEM;
 	cfg_set_error_function(*root, capture_error);
+	error->text[0] = '\0';
 	capture.file = file;
 	capture.error = error;
-	error->text[0] = '\0';
 	rc = cfg_parse_buf(*root, text->text);
 	capture.error = NULL;
 	if (rc != CFG_SUCCESS) {
