@@ -14,8 +14,10 @@
 #include "core/buf.h"
 #include "core/conf.h"
 #include "core/ctl.h"
+#include "core/event.h"
 #include "core/shard.h"
 #include "target/iscsi/iscsi.h"
+#include "target/paths.h"
 #include "target/scsi/device.h"
 
 /* A backing of the configuration, open, and the logical unit that stands on it. */
@@ -56,6 +58,8 @@ struct yoked {
 	bool faults;
 	struct store_list stores;
 	struct export_list exports;
+	struct paths *paths;
+	struct event_watch path_watch;
 	struct apply *applying;               /* at most one at a time */
 	void (*applied)(struct yoked *yoked); /* after each one */
 	uint64_t started_ns;                  /* env_now_ns() */
@@ -114,6 +118,14 @@ int export_change(struct yoked *yoked, struct export *export, const struct conf 
 /* EXPORT is freed at once; DONE (may be NULL) runs when its last session and task have gone. */
 int export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg);
 struct export *export_find(const struct yoked *yoked, const char *name);
+
+/* ---- path_watch.c: sessions' events become paths ---- */
+
+/* 0 or -ENOMEM. */
+int path_watch_start(struct yoked *yoked);
+void path_watch_stop(struct yoked *yoked);
+/* Append a problem for each missing path to PROBLEMS; how many there are. */
+unsigned path_problems(struct yoked *yoked, json_t *problems);
 
 /* ---- status.c, lists.c, faults.c: control methods ---- */
 void status_register(struct yoked *yoked);

@@ -264,7 +264,7 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	yoked->env = loop_env(yoked->loop);
 	yoked->started_ns = env_now_ns(yoked->env);
 	yoked->iscsi = iscsi_server_new(yoked->shard, yoked->buffers, &limits);
-	if (!yoked->iscsi) {
+	if (!yoked->iscsi || path_watch_start(yoked)) {
 		fprintf(stderr, "yoked: cannot start: %s\n", strerror(errno));
 		return 1;
 	}
@@ -275,6 +275,7 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	apply_start(yoked, conf, start_done, &daemon);
 	loop_run(yoked->loop);
 
+	path_watch_stop(yoked);
 	iscsi_server_free(yoked->iscsi);
 	ctl_free(yoked->ctl);
 	buf_pool_free(yoked->buffers);

@@ -118,7 +118,7 @@ static void loop_problem(const struct loop_stats *stats, int64_t now_s, json_t *
 		add(problems, &problem);
 }
 
-static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop)
+static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, unsigned *missing)
 {
 	json_t *problems = json_array();
 	struct store *store;
@@ -128,6 +128,7 @@ static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop)
 		if (yoked->faults)
 			fault_problem(store, problems);
 	}
+	*missing = path_problems(yoked, problems);
 	config_problem(yoked, problems);
 	loop_problem(loop, time(NULL), problems);
 	return problems;
@@ -156,11 +157,12 @@ static void status_show(void *arg, struct ctl_request *request)
 	struct iscsi_stats iscsi;
 	struct loop_stats loop;
 	char loaded[PROBLEM_UTC_SIZE];
+	unsigned missing;
 	json_t *problems;
 
 	loop_stats(yoked->loop, &loop);
 	iscsi_server_stats(yoked->iscsi, &iscsi);
-	problems = problems_now(yoked, &loop);
+	problems = problems_now(yoked, &loop, &missing);
 	ctl_reply(request,
 		  json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:{s:i, s:i}, s:o, s:{s:I, s:s, s:I, "
 			    "s:I}, s:{s:s, s:s, s:s?}}",
@@ -168,11 +170,11 @@ static void status_show(void *arg, struct ctl_request *request)
 			    yoke_version(), "uptime_s",
 			    (json_int_t)((env_now_ns(yoked->env) - yoked->started_ns) / NS_PER_S),
 			    "health", problem_health(problems), "luns", luns(yoked), "paths", "up",
-			    (int)iscsi.sessions, "missing", 0, "problems", problems, "loop",
-			    "turn_max_us", (json_int_t)(loop.turn_max_ns / NS_PER_US), "engine",
-			    loop_disk_engine(yoked->loop), "turns", (json_int_t)loop.turns,
-			    "syscalls", (json_int_t)loop.syscalls, "config", "file",
-			    yoked->conf_path, "loaded_utc",
+			    (int)iscsi.sessions, "missing", (int)missing, "problems", problems,
+			    "loop", "turn_max_us", (json_int_t)(loop.turn_max_ns / NS_PER_US),
+			    "engine", loop_disk_engine(yoked->loop), "turns",
+			    (json_int_t)loop.turns, "syscalls", (json_int_t)loop.syscalls, "config",
+			    "file", yoked->conf_path, "loaded_utc",
 			    problem_utc(yoked->conf_loaded_s, loaded), "refused",
 			    yoked->conf_refused[0] ? yoked->conf_refused : NULL));
 }
