@@ -22,7 +22,9 @@ struct loop_stats {
 	 * up to 20 ms before the turn, so it can be a little overestimated.
 	 */
 	uint64_t turn_max_ns;
-	uint64_t syscalls; /* made by the loop and by those who report theirs */
+	uint64_t slow_turn_ns;    /* length of the newest one above TURN_WARN_NS; 0: none */
+	uint64_t slow_turn_at_ns; /* when it ended, on the clock of env_now_ns() */
+	uint64_t syscalls;        /* made by the loop and by those who report theirs */
 	uint64_t disk_ops;
 };
 

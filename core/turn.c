@@ -76,9 +76,12 @@ unsigned turn_ends(struct turn_clock *turn, uint64_t now_ns)
 		took_ns -= min_u64(took_ns, read_wait(turn) - turn->wait_ns);
 		calls = 1;
 	}
-	if (took_ns > TURN_WARN_NS)
+	if (took_ns > TURN_WARN_NS) {
+		turn->slow_ns = took_ns;
+		turn->slow_at_ns = now_ns;
 		log_limited(&limit, LOG_L_WARN, "loop", "", "slow-turn", "ms=%.1f",
 			    (double)took_ns / (double)NS_PER_MS);
+	}
 	turn->max_ns = max_u64(turn->max_ns, took_ns);
 	return calls;
 }

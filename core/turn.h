@@ -17,6 +17,8 @@ struct turn_clock {
 	uint64_t baseline_ns; /* when wait_ns was read */
 	uint64_t wait_ns;     /* run-queue wait of the thread since it began */
 	uint64_t max_ns;
+	uint64_t slow_ns;    /* length of the newest turn above TURN_WARN_NS; 0: none */
+	uint64_t slow_at_ns; /* its end */
 };
 
 void turn_clock_init(struct turn_clock *turn);

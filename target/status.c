@@ -2,8 +2,9 @@
 /*
  * status.show: is all well, and if not, what is wrong, what it risks, what to do.
  *
- * Problems are derived from what is so at the moment of the question; nothing
- * is latched, so what was put right is gone from the next answer.
+ * Problems are derived from what is so at the moment of the question; what was
+ * put right is gone from the next answer, what was a moment from those after ten
+ * minutes.
  *
  * Not here: the texts of a code (core/problem.h), how it looks (ctl/).
  */
@@ -16,7 +17,7 @@
 #include "core/version.h"
 #include "target/daemon.h"
 
-#define LOOP_SLOW_NS (10 * NS_PER_MS)
+#define LOOP_SLOW_SHOWN_NS (600 * NS_PER_S) /* a slow turn is a moment; it is shown so long */
 
 static void add(json_t *problems, const struct problem *problem)
 {
@@ -99,8 +100,9 @@ static void config_problem(const struct yoked *yoked, json_t *problems)
 		add(problems, &problem);
 }
 
-static void loop_problem(const struct loop_stats *stats, int64_t now_s, json_t *problems)
+static void loop_problem(struct yoked *yoked, const struct loop_stats *stats, json_t *problems)
 {
+	uint64_t ago_ns = env_now_ns(yoked->env) - stats->slow_turn_at_ns;
 	char detail[64];
 	const struct problem problem = {
 		.code = PROBLEM_LOOP_SLOW,
@@ -109,13 +111,14 @@ static void loop_problem(const struct loop_stats *stats, int64_t now_s, json_t *
 		.risk = "hosts see pauses of that length",
 		.doing = "",
 		.what_to_do = "",
-		.since_s = now_s,
+		.since_s = time(NULL) - (int64_t)(ago_ns / NS_PER_S),
 	};
 
-	snprintf(detail, sizeof(detail), "longest turn %.1f ms",
-		 (double)stats->turn_max_ns / (double)NS_PER_MS);
-	if (stats->turn_max_ns > LOOP_SLOW_NS)
-		add(problems, &problem);
+	if (!stats->slow_turn_ns || ago_ns > LOOP_SLOW_SHOWN_NS)
+		return;
+	snprintf(detail, sizeof(detail), "a turn took %.1f ms",
+		 (double)stats->slow_turn_ns / (double)NS_PER_MS);
+	add(problems, &problem);
 }
 
 static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, unsigned *missing)
@@ -130,7 +133,7 @@ static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, 
 	}
 	*missing = path_problems(yoked, problems);
 	config_problem(yoked, problems);
-	loop_problem(loop, time(NULL), problems);
+	loop_problem(yoked, loop, problems);
 	return problems;
 }
 

@@ -76,6 +76,22 @@ START_TEST(the_wait_for_a_processor_is_taken_off_a_long_turn)
 }
 END_TEST
 
+START_TEST(the_newest_slow_turn_is_remembered_with_its_time)
+{
+	uint64_t slow_at;
+
+	setup();
+	turn_of(9);
+	ck_assert_uint_eq(turn.slow_ns, 0);
+	turn_of(30);
+	turn_of(11);
+	slow_at = now;
+	turn_of(2);
+	ck_assert_uint_eq(turn.slow_ns, 11 * NS_PER_MS);
+	ck_assert_uint_eq(turn.slow_at_ns, slow_at);
+}
+END_TEST
+
 START_TEST(a_long_turn_is_reported_whole_and_warned_of)
 {
 	setup();
@@ -125,6 +141,7 @@ int main(void)
 
 	tcase_add_test(tc, short_turns_cost_one_call_each_20_ms);
 	tcase_add_test(tc, the_wait_for_a_processor_is_taken_off_a_long_turn);
+	tcase_add_test(tc, the_newest_slow_turn_is_remembered_with_its_time);
 	tcase_add_test(tc, a_long_turn_is_reported_whole_and_warned_of);
 	tcase_add_test(tc, a_wait_longer_than_the_turn_leaves_nothing_and_does_not_wrap);
 	tcase_add_test(tc, without_schedstat_turns_are_reported_with_their_waits);
