@@ -128,7 +128,7 @@ void scsi_device_free(struct scsi_device *device)
 {
 	assert(device->nexuses == 0 && device->absent.count == 0 && TAILQ_EMPTY(&device->tmfs));
 	while (device->map_count > 0)
-		mapping_free(device->maps[0]);
+		mapping_free(device->maps[device->map_count - 1]);
 	free(device->maps);
 	free(device);
 }
