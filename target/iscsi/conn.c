@@ -28,7 +28,7 @@
 #include "target/iscsi/iscsi_int.h"
 
 #define LINGER_NS (2 * NS_PER_S)
-#define FLUSH_BYTES (4 * MIB) /* sent for one connection in one turn */
+#define FLUSH_BYTES (2 * MIB) /* sent for one connection in one turn */
 
 static_assert(sizeof(struct iscsi_conn) + sizeof(struct iscsi_login) + ISCSI_RX_SMALL +
 			      ISCSI_TX_SLOTS_LOGIN * sizeof(struct iscsi_tx_slot) <=
@@ -173,12 +173,32 @@ static void drained(struct iscsi_conn *conn)
 			       conn->session->state == ISCSI_SESSION_LOGOUT ? "logout" : "reset");
 }
 
+/* What was done in this turn; a new one begins at nothing. */
+static struct iscsi_server *this_turn(struct iscsi_conn *conn)
+{
+	struct iscsi_server *server = conn->server;
+	uint64_t now = env_now_ns(server->env);
+
+	if (server->turn_ns != now) {
+		server->turn_ns = now;
+		server->turn_pdus = 0;
+		server->turn_bytes = 0;
+		server->turn_sent = 0;
+	}
+	return server;
+}
+
 static void send_all(struct iscsi_conn *conn)
 {
-	struct ev_loop *ev = loop_ev(conn->server->loop);
-	uint64_t end = conn->tx.bytes + FLUSH_BYTES;
+	struct iscsi_server *server = this_turn(conn);
+	struct ev_loop *ev = loop_ev(server->loop);
+	uint64_t start = conn->tx.bytes, end = start + FLUSH_BYTES;
 	enum iscsi_tx_result result;
 
+	if (server->turn_sent >= ISCSI_TURN_BYTES_ALL) {
+		ev_io_start(ev, &conn->write_watcher);
+		return;
+	}
 	do {
 		if (conn->state == ISCSI_CONN_FULL)
 			iscsi_answer(conn->session);
@@ -186,6 +206,7 @@ static void send_all(struct iscsi_conn *conn)
 	} while (result == ISCSI_TX_EMPTY && conn->state == ISCSI_CONN_FULL &&
 		 !TAILQ_EMPTY(&conn->session->answers) && !conn->session->close_when_sent &&
 		 conn->tx.bytes < end);
+	server->turn_sent += conn->tx.bytes - start;
 	count_syscalls(conn);
 	if (result == ISCSI_TX_ERROR) {
 		iscsi_conn_close(conn, "connection lost");
@@ -216,27 +237,13 @@ static void on_writable(struct ev_loop *ev, struct ev_io *watcher, int events)
 	send_all(container_of(watcher, struct iscsi_conn, write_watcher));
 }
 
-/* Whether this turn has had its share of work. */
-static bool turn_is_full(struct iscsi_server *server)
-{
-	uint64_t now = env_now_ns(server->env);
-
-	if (server->turn_ns != now) {
-		server->turn_ns = now;
-		server->turn_pdus = 0;
-		server->turn_bytes = 0;
-	}
-	return server->turn_pdus >= ISCSI_TURN_PDUS_ALL ||
-	       server->turn_bytes >= ISCSI_TURN_BYTES_ALL;
-}
-
 static enum iscsi_rx_result receive_some(struct iscsi_conn *conn)
 {
-	struct iscsi_server *server = conn->server;
+	struct iscsi_server *server = this_turn(conn);
 	uint64_t pdus = conn->rx.pdus, bytes = conn->rx.bytes;
 	enum iscsi_rx_result result;
 
-	if (turn_is_full(server))
+	if (server->turn_pdus >= ISCSI_TURN_PDUS_ALL || server->turn_bytes >= ISCSI_TURN_BYTES_ALL)
 		return ISCSI_RX_BUDGET;
 	result = iscsi_rx_run(&conn->rx, ISCSI_TURN_PDUS, ISCSI_TURN_BYTES);
 	server->turn_pdus += (unsigned)(conn->rx.pdus - pdus);

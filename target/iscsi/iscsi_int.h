@@ -282,9 +282,10 @@ struct iscsi_server {
 	struct iscsi_lun_use_list lun_use[ISCSI_LUN_HASH];
 	struct env_defer admit;
 	bool admit_queued;
-	uint64_t turn_ns; /* the turn that these two were counted in */
+	uint64_t turn_ns; /* the turn that these were counted in */
 	unsigned turn_pdus;
 	uint64_t turn_bytes;
+	uint64_t turn_sent;
 	unsigned conn_count, session_count, command_count;
 	uint64_t next_id;
 	uint16_t next_tsih;
