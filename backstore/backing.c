@@ -176,7 +176,7 @@ static void probe_done(struct env_work *work)
 	if (wait_for_holder(opening))
 		return;
 	if (!opening->error) {
-		opening->blk = file_new(opening->env, opening->spec.name, &opening->medium, NULL);
+		opening->blk = file_new(opening->env, &opening->spec, &opening->medium, NULL);
 		if (!opening->blk) {
 			refuse(opening, -ENOMEM, "out of memory");
 			opening->work.run = close_run;

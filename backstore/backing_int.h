@@ -37,11 +37,16 @@ struct file_calls {
 	int64_t (*size)(const struct file_medium *medium);
 	/* Off the loop. */
 	void (*close)(const struct file_medium *medium);
+	/* Off the loop; as file_probe(). */
+	int (*probe)(const struct backing_spec *spec, struct file_medium *medium, char *text);
 };
 
-/* Takes over medium->fd, unless it fails: NULL with errno set. CALLS NULL: the kernel's. */
-struct blk *file_new(struct env *env, const char *name, const struct file_medium *medium,
-		     const struct file_calls *calls);
+/*
+ * Takes over medium->fd, unless it fails: NULL with errno set. SPEC is kept, for a second try.
+ * CALLS NULL: the kernel's.
+ */
+struct blk *file_new(struct env *env, const struct backing_spec *spec,
+		     const struct file_medium *medium, const struct file_calls *calls);
 
 #define BACKING_TEXT_MAX 512
 

@@ -118,6 +118,16 @@ static const char *broken_iov(const struct blk *blk, const struct io *io)
 	return NULL;
 }
 
+void blk_reopen(struct blk *blk, blk_reopen_fn *done, void *arg)
+{
+	if (blk->state == BLK_ONLINE)
+		done(arg, 0, "");
+	else if (!blk->ops->reopen)
+		done(arg, -EOPNOTSUPP, "nothing to open again");
+	else
+		blk->ops->reopen(blk, done, arg);
+}
+
 /* What the layer above did wrong, or NULL. */
 static const char *broken_contract(const struct blk *blk, const struct io *io)
 {

@@ -47,11 +47,16 @@ struct blk_counts {
 	uint64_t by_purpose[IO_PURPOSE_COUNT]; /* ops, failed ones too */
 };
 
+/* ERROR 0: online. TEXT: why not, for people. */
+typedef void blk_reopen_fn(void *arg, int error, const char *text);
+
 struct blk_ops {
 	const char *driver; /* "file", "ram", "raid5" */
 	void (*submit)(struct blk *blk, struct io *io);
 	/* The last reference has gone: release everything, then free, perhaps later. */
 	void (*close)(struct blk *blk);
+	/* See blk_reopen(); NULL: the device has no second try. */
+	void (*reopen)(struct blk *blk, blk_reopen_fn *done, void *arg);
 };
 
 struct blk {
@@ -96,6 +101,12 @@ void blk_unref(struct blk *blk);
  */
 void blk_set_state(struct blk *blk, enum blk_state state, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void blk_resize(struct blk *blk, uint64_t size_bytes);
+
+/*
+ * Somebody put right what made BLK fail, or thinks so: try it anew. DONE runs once, perhaps
+ * before this returns. -EBUSY: I/O of before is still under way; -EOPNOTSUPP.
+ */
+void blk_reopen(struct blk *blk, blk_reopen_fn *done, void *arg);
 
 const char *blk_state_name(enum blk_state state);
 

@@ -38,11 +38,13 @@ struct fault {
 
 static void fault_submit(struct blk *blk, struct io *io);
 static void fault_close(struct blk *blk);
+static void fault_reopen(struct blk *blk, blk_reopen_fn *done, void *arg);
 
 static const struct blk_ops fault_ops = {
 	.driver = "fault",
 	.submit = fault_submit,
 	.close = fault_close,
+	.reopen = fault_reopen,
 };
 
 struct fault *fault_of(struct blk *blk)
@@ -316,6 +318,11 @@ static void fault_close(struct blk *blk)
 	fault->lower->state_changed = NULL;
 	blk_unref(fault->lower);
 	free(fault);
+}
+
+static void fault_reopen(struct blk *blk, blk_reopen_fn *done, void *arg)
+{
+	blk_reopen(container_of(blk, struct fault, blk)->lower, done, arg);
 }
 
 struct blk *fault_new(struct blk *lower)

@@ -7,9 +7,10 @@
  *     all of whose writes had completed by then; who asks meanwhile shares the next.
  *  2. A FUA io ends with 0 only when it was written with FUA, or a FLUSH that
  *     began after it completed succeeded (I1).
- *  3. A failed FLUSH fails everybody who waits and turns the device BLK_FAILED for
- *     good: the kernel drops what it could not write, so a second FLUSH that
- *     succeeds says nothing about it.
+ *  3. A failed FLUSH fails everybody who waits and turns the device BLK_FAILED:
+ *     the kernel drops what it could not write, so a second FLUSH that succeeds
+ *     says nothing about it. Only blk_reopen(), an administrator's word, leads
+ *     back, over a new file descriptor and with nothing in flight.
  *  4. A regular file that became shorter than the device fails the device: reads
  *     never turn into zeroes, and no write is acknowledged as durable on it.
  *  5. Nothing here blocks; no memory is taken for an io.
@@ -53,6 +54,14 @@ struct file {
 	uint64_t full_ns;       /* when backing-full was last told; 0: never */
 	struct log_limit error_limit;
 	struct env_work closing;
+
+	struct backing_spec spec; /* its path is ours, its name the device's */
+	struct env_work reopening;
+	struct file_medium reopened;
+	int reopen_error;
+	char reopen_text[BACKING_TEXT_MAX];
+	blk_reopen_fn *reopen_done;
+	void *reopen_arg;
 };
 
 static struct file *file_of(struct blk *blk)
@@ -353,14 +362,80 @@ static void kernel_close(const struct file_medium *medium)
 static const struct file_calls kernel_calls = {
 	.size = kernel_size,
 	.close = kernel_close,
+	.probe = file_probe,
 };
+
+/* --- a second try --- */
+
+/* The old one first: its lock would be in the way of the new one's. */
+static void file_reopen_run(struct env_work *work)
+{
+	struct file *file = container_of(work, struct file, reopening);
+	struct file_medium *medium = &file->reopened;
+
+	if (file->medium.fd >= 0)
+		file->calls->close(&file->medium);
+	file->medium.fd = -1;
+	file->reopen_error = file->calls->probe(&file->spec, medium, file->reopen_text);
+	if (file->reopen_error || medium->size_bytes >= file->blk.size_bytes)
+		return;
+	snprintf(file->reopen_text, sizeof(file->reopen_text),
+		 "cut short: %" PRIu64 " of %" PRIu64 " bytes left", medium->size_bytes,
+		 file->blk.size_bytes);
+	file->calls->close(medium);
+	file->reopen_error = -EIO;
+}
+
+static void file_reopen_done(struct env_work *work)
+{
+	struct file *file = container_of(work, struct file, reopening);
+	struct blk *blk = &file->blk;
+
+	if (file->reopen_error) {
+		blk_set_state(blk, BLK_FAILED, "%s", file->reopen_text);
+	} else {
+		/* What hosts were told of it once holds: size and blocks stay as they were. */
+		file->medium = file->reopened;
+		file->flush.fd = file->medium.fd;
+		file->checked_ns = UINT64_MAX;
+		event_emit(EVENT_BACKING_RECOVERED, blk->name);
+		blk_set_state(blk, BLK_ONLINE, "%s", "");
+	}
+	file->reopen_done(file->reopen_arg, file->reopen_error, file->reopen_text);
+	blk_unref(blk);
+}
+
+static void file_reopen(struct blk *blk, blk_reopen_fn *done, void *arg)
+{
+	struct file *file = file_of(blk);
+
+	if (blk->state == BLK_READ_ONLY_NOW) {
+		/* The file is the same; the next write tells whether it takes writes again. */
+		event_emit(EVENT_BACKING_RECOVERED, blk->name);
+		blk_set_state(blk, BLK_ONLINE, "%s", "");
+		done(arg, 0, "");
+		return;
+	}
+	if (blk->in_flight || file->flush_in_flight) {
+		done(arg, -EBUSY, "I/O of before is still under way");
+		return;
+	}
+	file->reopen_text[0] = '\0';
+	file->reopen_done = done;
+	file->reopen_arg = arg;
+	file->reopening.run = file_reopen_run;
+	file->reopening.done = file_reopen_done;
+	blk_ref(blk);
+	env_work_submit(blk->env, &file->reopening);
+}
 
 /* The last close of a device writes back and drops its page cache. */
 static void file_close_run(struct env_work *work)
 {
 	struct file *file = container_of(work, struct file, closing);
 
-	file->calls->close(&file->medium);
+	if (file->medium.fd >= 0)
+		file->calls->close(&file->medium);
 }
 
 static void file_close_done(struct env_work *work)
@@ -368,6 +443,7 @@ static void file_close_done(struct env_work *work)
 	struct file *file = container_of(work, struct file, closing);
 
 	munmap(file->zeroes, FILL_MAX);
+	free((char *)file->spec.path);
 	free(file);
 }
 
@@ -385,6 +461,7 @@ static const struct blk_ops file_ops = {
 	.driver = "file",
 	.submit = file_submit,
 	.close = file_close,
+	.reopen = file_reopen,
 };
 
 static unsigned file_features(const struct file_medium *medium)
@@ -400,15 +477,22 @@ static unsigned file_features(const struct file_medium *medium)
 	return features;
 }
 
-struct blk *file_new(struct env *env, const char *name, const struct file_medium *medium,
-		     const struct file_calls *calls)
+struct blk *file_new(struct env *env, const struct backing_spec *spec,
+		     const struct file_medium *medium, const struct file_calls *calls)
 {
 	struct file *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return NULL;
+	file->spec = *spec;
+	file->spec.name = file->blk.name;
+	file->spec.size_bytes = 0; /* whatever it has: a second try creates nothing */
+	file->spec.path = strdup(spec->path);
 	file->zeroes = mmap(NULL, FILL_MAX, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (file->zeroes == MAP_FAILED) {
+	if (file->zeroes == MAP_FAILED || !file->spec.path) {
+		if (file->zeroes != MAP_FAILED)
+			munmap(file->zeroes, FILL_MAX);
+		free((char *)file->spec.path);
 		free(file);
 		return NULL;
 	}
@@ -424,7 +508,7 @@ struct blk *file_new(struct env *env, const char *name, const struct file_medium
 	file->checked_ns = UINT64_MAX;
 	file->blk.ops = &file_ops;
 	file->blk.env = env;
-	snprintf(file->blk.name, sizeof(file->blk.name), "%s", name);
+	snprintf(file->blk.name, sizeof(file->blk.name), "%s", spec->name);
 	file->blk.size_bytes = medium->size_bytes;
 	file->blk.block_size = medium->block_size;
 	file->blk.physical_block = medium->physical_block;

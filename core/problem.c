@@ -17,9 +17,10 @@
 static const struct problem_entry catalogue[] = {
 	[PROBLEM_BACKING_FAILED] = {
 		"backing-failed", PROBLEM_CRIT,
-		"A backing's file or device answers with errors, or is gone.",
-		"Reads end in MEDIUM ERROR 03/11/00, writes in 03/0C/00; if the device is gone, "
-		"NOT READY 02/04/03. Nothing is answered that did not happen.",
+		"A backing's file or device failed as a whole: a flush failed, it was cut short, or it "
+		"is gone.",
+		"The commands that met it end in MEDIUM ERROR (03/11/00 reads, 03/0C/00 writes), all "
+		"later ones in NOT READY 02/04/03. Nothing is answered that did not happen.",
 		"Look at the kernel's log for the device. Repair or replace it, then yokectl reload, "
 		"which opens it again.",
 	},
@@ -38,13 +39,6 @@ static const struct problem_entry catalogue[] = {
 		"Find out why (kernel log, mount options, permissions), remount it, then yokectl "
 		"reload. If it is meant to be so, set read_only = true on the LUN.",
 	},
-	[PROBLEM_BACKING_SHORT] = {
-		"backing-short", PROBLEM_CRIT,
-		"A backing's file or device is now smaller than the LUN that it serves.",
-		"Commands beyond its end fail with MEDIUM ERROR. The LUN keeps its size.",
-		"Find out who truncated it. Restore its size from a copy of the data, then yokectl "
-		"reload.",
-	},
 	[PROBLEM_CONFIG_REFUSED] = {
 		"config-refused", PROBLEM_WARN,
 		"The newest configuration was refused. yoked runs on with the older one.",
@@ -61,20 +55,13 @@ static const struct problem_entry catalogue[] = {
 	[PROBLEM_LOOP_SLOW] = {
 		"loop-slow", PROBLEM_WARN,
 		"A turn of the event loop took longer than 10 ms: everything waited for it.",
-		"Pauses of that length in all sessions at once.",
+		"A pause of that length in all sessions at once.",
 		"Look whether the machine is short of processor time or memory (swap). If it is not, "
 		"report it with yokectl status --json.",
 	},
-	[PROBLEM_LUN_UNAVAILABLE] = {
-		"lun-unavailable", PROBLEM_CRIT,
-		"A LUN is configured and cannot be served, because its backing could not be opened.",
-		"The LUN is listed and answers NOT READY 02/04/03.",
-		"Correct what the detail names, then yokectl reload.",
-	},
 	[PROBLEM_PATH_MISSING] = {
 		"path-missing", PROBLEM_WARN,
-		"For 60 s an initiator has had fewer paths to a target than it had, than the target "
-		"offers, or than its peers have.",
+		"An initiator has lost a path to a target 60 s ago or more and still has another.",
 		"Multipath software shows failed paths, or never saw them. I/O goes on over the "
 		"others.",
 		"Check that host's link and its iSCSI configuration for the portal that is named. If "

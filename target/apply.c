@@ -2,7 +2,7 @@
 /*
  * Applying a configuration: from a file to what runs, at start and at reload.
  *
- *   read (worker) -> compare -> open added stores, one by one -> portals -> targets -> done
+ *   read (worker) -> compare -> open added stores, one by one -> portals -> targets -> reopen
  *                       |                  |                       |
  *                       +------------------+-----------------------+--> undo, refuse
  *
@@ -35,6 +35,7 @@ struct apply {
 	char text[512];
 	struct store_list opened; /* not yet in yoked->stores */
 	unsigned next_backing;
+	struct store *reopening; /* the one that gets its second try now */
 	json_t *changes;
 	apply_done_fn *done;
 	void *arg;
@@ -311,6 +312,35 @@ static void apply_finish(struct apply *apply)
 	yoked->applied(yoked);
 }
 
+/* ---- what had failed gets a second try ---- */
+
+static void apply_reopen_next(struct apply *apply);
+
+static void apply_reopened(void *arg, int error, const char *text)
+{
+	struct apply *apply = arg;
+
+	if (error)
+		apply_note(apply, "backing %s still not usable: %s", apply->reopening->name, text);
+	else
+		apply_note(apply, "backing %s usable again", apply->reopening->name);
+	apply_reopen_next(apply);
+}
+
+static void apply_reopen_next(struct apply *apply)
+{
+	struct store *store = apply->reopening;
+
+	store = store ? TAILQ_NEXT(store, link) : TAILQ_FIRST(&apply->yoked->stores);
+	while (store && store->blk->state == BLK_ONLINE)
+		store = TAILQ_NEXT(store, link);
+	apply->reopening = store;
+	if (store)
+		blk_reopen(store->blk, apply_reopened, apply);
+	else
+		apply_finish(apply);
+}
+
 static void apply_next_store(struct apply *apply);
 
 static void apply_store_opened(void *arg, struct store *store, int error, const char *text)
@@ -337,7 +367,10 @@ static void apply_next_store(struct apply *apply)
 	}
 	if (!apply->error)
 		apply_commit(apply);
-	apply_finish(apply);
+	if (apply->error)
+		apply_finish(apply);
+	else
+		apply_reopen_next(apply);
 }
 
 static void apply_read(struct env_work *work)

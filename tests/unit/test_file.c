@@ -34,7 +34,7 @@ static void fake_close(const struct file_medium *medium)
 	closed++;
 }
 
-static const struct file_calls calls = { fake_size, fake_close };
+static const struct file_calls calls = { .size = fake_size, .close = fake_close };
 
 static void quiet(enum log_level level, const char *line)
 {
@@ -43,12 +43,14 @@ static void quiet(enum log_level level, const char *line)
 
 static void open_disk(struct file_medium medium)
 {
+	const struct backing_spec spec = { .name = "image", .path = "/image" };
+
 	medium.fd = fd;
 	medium.size_bytes = SIZE;
 	if (medium.block_size == 0)
 		medium.block_size = 512;
 	medium.physical_block = 4096;
-	blk = file_new(env, "image", &medium, &calls);
+	blk = file_new(env, &spec, &medium, &calls);
 	ck_assert_ptr_nonnull(blk);
 }
 

@@ -66,7 +66,7 @@ static void real_open(struct real *real, bool direct)
 	real->inode = st.st_ino;
 	real->loop = loop_new();
 	ck_assert_ptr_nonnull(real->loop);
-	real->blk = file_new(loop_env(real->loop), "real", &medium, NULL);
+	real->blk = file_new(loop_env(real->loop), &spec, &medium, NULL);
 	ck_assert_ptr_nonnull(real->blk);
 }
 

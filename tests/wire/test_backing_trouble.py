@@ -75,6 +75,24 @@ def a_file_cut_short_is_a_medium_error(direct):
         check("cut short" in problems["backing-failed"]["detail"], f"{problems}")
 
 
+@case
+def what_was_put_right_serves_again_after_a_reload():
+    with OnFile() as t, t.login() as session:
+        scsi.write(session, 20000, BLOCK)
+        os.truncate(t.image, MIB)
+        check(scsi.run(session, scsi.read10(20000, 8), read=4096).sense == "03/11/00", "no error")
+        check("still not usable" in t.call("config.reload")["changes"][0], "no word of it")
+        check(scsi.run(session, scsi.read10(0, 8), read=4096).sense == "02/04/03", "usable")
+        os.truncate(t.image, t.size)
+        check(t.call("config.reload")["changes"] == ["backing disk usable again"], "not tried")
+        check(not t.problems(), f"status says {t.problems()}")
+        scsi.ready(session)
+        scsi.write(session, 20000, BLOCK)
+        check(scsi.read(session, 20000, 4096) == BLOCK, "data differ")
+        with t.login() as again:
+            check(scsi.read(again, 20000, 4096) == BLOCK, "data differ")
+
+
 @case(each=[True, False])
 def a_full_disk_says_so_and_overwrites_go_on(direct):
     with Tmpfs(f"/tmp/yoke-full-{os.getpid()}", "8M") as where, \
@@ -106,6 +124,10 @@ def a_file_that_turns_read_only():
             check("backing-read-only" in t.problems(), f"status says {t.problems()}")
         finally:
             subprocess.run(["chattr", "-i", t.image], check=False)
+        t.call("config.reload")
+        scsi.ready(session)
+        scsi.write(session, 0, BLOCK[::-1])
+        check(not t.problems(), f"status says {t.problems()}")
 
 
 ERRORS = {
