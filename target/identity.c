@@ -56,6 +56,7 @@ int identity_open(const char *dir, char *text, size_t text_size)
 		return -err;
 	}
 	/* The lock's fd stays open as long as the process lives: that is the lock. */
+	/* cppcheck-suppress resourceLeak */
 	return fd;
 }
 

@@ -488,18 +488,19 @@ static int attach_loop(uint32_t sector)
 	};
 	int n = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
 	char name[32];
-	int fd = -1;
+	int fd = -1, file;
 
 	put_file(path, MIB);
 	snprintf(name, sizeof(name), "/dev/loop%d", n);
 	if (n >= 0)
 		fd = open(name, O_RDWR | O_CLOEXEC);
-	config.fd = (uint32_t)open(path, O_RDWR | O_CLOEXEC);
+	file = open(path, O_RDWR | O_CLOEXEC);
+	config.fd = (uint32_t)file;
 	if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
 		close(fd);
 		fd = -1;
 	}
-	close((int)config.fd);
+	close(file);
 	close(control);
 	if (fd >= 0) {
 		unlink(path);

@@ -129,7 +129,8 @@ static int parse(char *line, struct output *output, struct invocation *invocatio
 	bool help = false, version = false;
 	int argc = 0, code;
 
-	for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n"))
+	for (char *at, *word = strtok_r(line, " \t\n", &at); word;
+	     word = strtok_r(NULL, " \t\n", &at))
 		argv[argc++] = word;
 	*invocation = (struct invocation){ .params = json_object(), .output = output };
 	code = arguments_parse(argc, argv, invocation, &help, &version);

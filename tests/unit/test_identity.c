@@ -45,7 +45,7 @@ static void write_file(const char *name, const char *content)
 
 START_TEST(an_identity_stays_and_differs_from_another)
 {
-	uuid_t a, again, b;
+	uuid_t a = { 0 }, again = { 0 }, b = { 0 };
 
 	ck_assert_int_eq(identity_get(dir_fd, "a", a, text, sizeof(text)), 0);
 	ck_assert_int_eq(identity_get(dir_fd, "b", b, text, sizeof(text)), 0);
@@ -69,7 +69,7 @@ static const char *const damaged[] = {
 START_TEST(a_damaged_identity_is_refused_and_left_as_it_is)
 {
 	char back[128] = "";
-	uuid_t uuid;
+	uuid_t uuid = { 0 };
 	int fd;
 
 	write_file("backing-a.uuid", damaged[_i]);
@@ -85,7 +85,7 @@ END_TEST
 START_TEST(a_good_identity_file_is_what_hosts_see)
 {
 	char back[37];
-	uuid_t uuid;
+	uuid_t uuid = { 0 };
 
 	write_file("backing-b.uuid", "6f0c8a52-8d3f-4c43-9a6b-0f4a3f1f7f10\n");
 	ck_assert_int_eq(identity_get(dir_fd, "b", uuid, text, sizeof(text)), 0);

@@ -65,7 +65,7 @@ static struct run run(const char *args, bool tty, unsigned width)
 	int argc = 3;
 
 	snprintf(copy, sizeof(copy), "%s", args);
-	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+	for (char *at, *word = strtok_r(copy, " ", &at); word; word = strtok_r(NULL, " ", &at))
 		argv[argc++] = word;
 	output.out = open_memstream(&r.out, &size);
 	output.err = open_memstream(&r.err, &size);
@@ -194,7 +194,8 @@ START_TEST(on_any_width_no_line_is_longer_and_no_value_is_cut)
 	for (unsigned width = 48; width <= 160; width++) {
 		struct run r = run("lun list --color=never", true, width);
 
-		for (char *line = strtok(r.out, "\n"); line; line = strtok(NULL, "\n"))
+		for (char *at, *line = strtok_r(r.out, "\n", &at); line;
+		     line = strtok_r(NULL, "\n", &at))
 			ck_assert_uint_le(strlen(line), width);
 		free_run(&r);
 		r = run("lun list --color=never", true, width);
