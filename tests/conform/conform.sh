@@ -56,7 +56,7 @@ every_test_named() {
 	local family
 	iscsi-test-cu -l 2>/dev/null | grep -E '^i?SCSI\.[^.]+\.' | sort >"$T/all"
 	awk '$1 !~ /^#/ && NF { print $1 }' "$1" | sort >"$T/named"
-	for family in $(cut -d. -f1,2 "$T/named" | sort -u); do
+	cut -d. -f1,2 "$T/named" | sort -u | while read -r family; do
 		grep "^$family\." "$T/all"
 	done | comm -23 - "$T/named" >"$T/missing"
 	[ ! -s "$T/missing" ] || fail "$1 lacks $(tr '\n' ' ' <"$T/missing")"
