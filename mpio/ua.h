@@ -55,4 +55,9 @@ static inline bool ua_pending(const struct ua_set *set)
 	return set->pending != 0;
 }
 
+static inline bool ua_several(const struct ua_set *set)
+{
+	return (set->pending & (set->pending - 1)) != 0;
+}
+
 #endif

@@ -25,7 +25,7 @@ enum response {
 	RESPONSE_REJECTED = 255,
 };
 
-enum { TASK_REASSIGN = 8, TARGET_COLD_RESET = 7 };
+enum { TARGET_COLD_RESET = 7, TASK_REASSIGN = 8, QUERY_ASYNC_EVENT = 12 };
 
 struct function {
 	bool known;
@@ -43,7 +43,7 @@ static const struct function functions[] = {
 	[9] = { true, SCSI_QUERY_TASK, true },
 	[10] = { true, SCSI_QUERY_TASK_SET, false },
 	[11] = { true, SCSI_NEXUS_RESET, false },
-	[12] = { true, SCSI_QUERY_ASYNC_EVENT, false },
+	[QUERY_ASYNC_EVENT] = { true, SCSI_QUERY_ASYNC_EVENT, false },
 };
 
 static uint8_t code(const struct iscsi_cmd *cmd)
@@ -164,6 +164,9 @@ bool iscsi_tmf_produce(struct iscsi_cmd *cmd)
 
 	iscsi_bhs_init(&bhs, ISCSI_TMF_RESPONSE, ISCSI_FINAL, iscsi_itt(&cmd->bhs));
 	bhs.byte2 = cmd->response;
+	/* RFC 7144 6.2: Additional Response Information. */
+	if (cmd->response == RESPONSE_SUCCEEDED && code(cmd) == QUERY_ASYNC_EVENT)
+		memcpy(bhs.lun, cmd->tmf.event, sizeof(cmd->tmf.event));
 	iscsi_cmd_answered(cmd);
 	iscsi_stamp(session, &bhs, true);
 	cmd->in_tx++;

@@ -187,6 +187,8 @@ struct scsi_tmf {
 	uint64_t tag; /* ABORT TASK, QUERY TASK: the initiator task tag asked for */
 	void (*done)(struct scsi_tmf *tmf);
 	enum scsi_tmf_response response;
+	/* QUERY ASYNC EVENT that SUCCEEDED: SAM-5 7.10, depth and sense key, ASC, ASCQ. */
+	uint8_t event[3];
 
 	/* The device server's. */
 	struct scsi_mapping *mapping; /* whose LU is being told, at its home */

@@ -61,6 +61,14 @@ static const struct code {
 	[SCSI_R_MISCOMPARE] = { 0x0e, 0x1d, 0x00 },
 };
 
+void scsi_sense_code(enum scsi_reason reason, uint8_t out[3])
+{
+	assert((unsigned)reason < SCSI_REASONS);
+	out[0] = codes[reason].key;
+	out[1] = codes[reason].asc;
+	out[2] = codes[reason].ascq;
+}
+
 /* The three bytes of the sense-key specific field: field pointer. */
 static void put_field_pointer(uint8_t *out, const struct scsi_sense *sense)
 {

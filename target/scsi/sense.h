@@ -66,6 +66,9 @@ struct scsi_sense {
 	int field_bit; /* SCSI_NO_BIT: the whole byte */
 };
 
+/* Sense key, ASC and ASCQ of REASON into OUT. */
+void scsi_sense_code(enum scsi_reason reason, uint8_t out[3]);
+
 /* Into OUT, room for SCSI_SENSE_MAX; returns the length. */
 unsigned scsi_sense_build(uint8_t *out, const struct scsi_sense *sense, bool descriptor);
 

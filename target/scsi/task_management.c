@@ -18,6 +18,11 @@
  * Spec: SAM-5 7, 5.14; SPC-4 6.36 (REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS).
  */
 #include "target/scsi/lu_int.h"
+#include "target/scsi/sense.h"
+
+/* UADE DEPTH of SAM-5 7.10: unit attentions pending. */
+#define EVENT_ONE 0x10
+#define EVENT_SEVERAL 0x20
 
 enum scope { ONE_TASK, OWN_TASKS, ALL_TASKS, EVERY_LU, NEXUS };
 
@@ -35,7 +40,7 @@ static const struct row {
 	[SCSI_TARGET_RESET] = { EVERY_LU, true, false, UA_TARGET_RESET, 0, 0x02 },
 	[SCSI_QUERY_TASK] = { ONE_TASK, true, true, UA_NONE, 0, 0x04 },
 	[SCSI_QUERY_TASK_SET] = { OWN_TASKS, true, true, UA_NONE, 1, 0x02 },
-	[SCSI_QUERY_ASYNC_EVENT] = { OWN_TASKS, false, true, UA_NONE, 1, 0x04 },
+	[SCSI_QUERY_ASYNC_EVENT] = { OWN_TASKS, true, true, UA_NONE, 1, 0x04 },
 	[SCSI_NEXUS_RESET] = { NEXUS, true, false, UA_NONE, 1, 0x01 },
 };
 
@@ -269,9 +274,30 @@ static void tell(struct scsi_tmf *tmf)
 	finish_if_final(tmf);
 }
 
+/* Looks at what is pending; a command still has to report it. */
+static void query_event(struct scsi_tmf *tmf)
+{
+	struct scsi_device *device = tmf->nexus->device;
+	struct scsi_mapping *mapping = device_find(device, device_lun_number(tmf->lun));
+	const struct ua_set *ua =
+		mapping ? nexus_ua(&device->registry, &tmf->nexus->mpio, mapping->slot) : NULL;
+
+	memset(tmf->event, 0, sizeof(tmf->event));
+	if (!ua || !ua_pending(ua)) {
+		finish(tmf, SCSI_TMF_COMPLETE);
+		return;
+	}
+	scsi_sense_code(scsi_ua_reason(ua_peek(ua)), tmf->event);
+	tmf->event[0] |= ua_several(ua) ? EVENT_SEVERAL : EVENT_ONE;
+	finish(tmf, SCSI_TMF_SUCCEEDED);
+}
+
 static void query(struct scsi_tmf *tmf)
 {
-	finish(tmf, visit(tmf, present) ? SCSI_TMF_SUCCEEDED : SCSI_TMF_COMPLETE);
+	if (tmf->function == SCSI_QUERY_ASYNC_EVENT)
+		query_event(tmf);
+	else
+		finish(tmf, visit(tmf, present) ? SCSI_TMF_SUCCEEDED : SCSI_TMF_COMPLETE);
 }
 
 void scsi_tmf_submit(struct scsi_tmf *tmf)

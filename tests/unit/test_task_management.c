@@ -324,11 +324,35 @@ START_TEST(queries_tell_what_is_there)
 	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_COMPLETE);
 	rig_tmf(&tmf, a, SCSI_QUERY_TASK_SET, 3, 0);
 	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_NO_LUN);
-	rig_tmf(&tmf, a, SCSI_QUERY_ASYNC_EVENT, 0, 0);
-	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_NOT_SUPPORTED);
 	rig_tmf(&tmf, a, (enum scsi_tmf_function)99, 0, 0);
 	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_NOT_SUPPORTED);
 	ck_assert_uint_eq(t[0].done, 0);
+	stop();
+}
+END_TEST
+
+/* A query takes nothing away; what is pending is still a command's to report. */
+START_TEST(a_query_for_an_event_tells_which_and_whether_more)
+{
+	struct rig_tmf tmf;
+
+	start(_i);
+	rig_tmf(&tmf, a, SCSI_QUERY_ASYNC_EVENT, 0, 0);
+	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_COMPLETE);
+	scsi_device_view_changed(rig_device);
+	for (unsigned i = 0; i < 2; i++) {
+		rig_tmf(&tmf, a, SCSI_QUERY_ASYNC_EVENT, 0, 0);
+		ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_SUCCEEDED);
+		ck_assert_mem_eq(tmf.tmf.event, "\x16\x3f\x0e", 3);
+	}
+	rig_tmf(&tmf, b, SCSI_LUN_RESET, 0, 0);
+	rig_tmf(&tmf, a, SCSI_QUERY_ASYNC_EVENT, 0, 0);
+	ck_assert_mem_eq(tmf.tmf.event, "\x26\x29\x03", 3);
+	rig_clear_ua(a, 0);
+	rig_tmf(&tmf, a, SCSI_QUERY_ASYNC_EVENT, 0, 0);
+	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_COMPLETE);
+	rig_tmf(&tmf, a, SCSI_QUERY_ASYNC_EVENT, 3, 0);
+	ck_assert_int_eq(tmf.tmf.response, SCSI_TMF_NO_LUN);
 	stop();
 }
 END_TEST
@@ -424,6 +448,7 @@ int main(void)
 	tcase_add_loop_test(tc, tasks_that_come_after_a_reset_are_not_its_business, 0, 2);
 	tcase_add_loop_test(tc, an_aborted_barrier_starts_only_what_is_left, 0, 2);
 	tcase_add_loop_test(tc, queries_tell_what_is_there, 0, 2);
+	tcase_add_loop_test(tc, a_query_for_an_event_tells_which_and_whether_more, 0, 2);
 	tcase_add_loop_test(tc, a_masked_lun_cannot_be_reset, 0, 2);
 	tcase_add_loop_test(tc, a_stalled_device_delays_neither_a_new_login_nor_another_lun, 0, 2);
 	tcase_add_loop_test(tc, a_target_reset_over_many_luns_is_answered_once, 0, 2);

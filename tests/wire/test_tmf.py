@@ -44,6 +44,19 @@ def of_protocol_level_2(t, function, expected):
         check(response in (expected, SUCCEEDED), f"response {response}, not {expected}")
 
 
+@case
+def query_async_event_tells_what_is_pending(t):
+    with t.login(iSCSIProtocolLevel=2) as session, t.login() as other:
+        check(session.tmf(QUERY_ASYNC_EVENT) == COMPLETE, "an event out of nothing")
+        other.tmf(LUN_RESET)
+        asked = session.request_tmf(QUERY_ASYNC_EVENT)
+        pdu = session.expect(P.TMF_RSP, asked.itt)
+        check(pdu.response == SUCCEEDED, f"response {pdu.response} after a LUN RESET")
+        check(pdu.lun_field >> 40 == 0x162903, f"told {pdu.lun_field >> 40:#x}")
+        check(scsi.run(session, scsi.TEST_UNIT_READY).sense == "06/29/03", "not reported")
+        ready(other)
+
+
 @case(each=[QUERY_TASK, QUERY_TASK_SET, I_T_NEXUS_RESET, QUERY_ASYNC_EVENT])
 def of_level_2_at_level_1(t, function):
     with t.login(iSCSIProtocolLevel=1) as session:
