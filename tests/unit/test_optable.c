@@ -223,7 +223,7 @@ START_TEST(task_management_functions_are_reported)
 	ck_assert_uint_eq(rig->task.data_in_length, 4);
 	/* ABORT TASK (SET), CLEAR TASK SET, LUN RESET, QUERY TASK, TARGET RESET. */
 	ck_assert_uint_eq(rig->data[0], 0xde);
-	ck_assert_uint_eq(rig->data[1], 0x03); /* QUERY TASK SET, I_T NEXUS RESET */
+	ck_assert_uint_eq(rig->data[1], 0x07); /* QUERY TASK SET, I_T NEXUS RESET */
 	rig = rig_do(nexus, 0, CDB(0xa3, 0x0d, 0x80, 0, 0, 0, 0, 0, 0, 255));
 	ck_assert_uint_eq(rig->task.data_in_length, 16);
 	ck_assert_uint_eq(rig->data[3], 12);
