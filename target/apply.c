@@ -35,7 +35,8 @@ struct apply {
 	char text[512];
 	struct store_list opened; /* not yet in yoked->stores */
 	unsigned next_backing;
-	struct store *reopening; /* the one that gets its second try now */
+	const struct conf_portal *busy; /* whose port somebody else has */
+	struct store *reopening;        /* the one that gets its second try now */
 	json_t *changes;
 	apply_done_fn *done;
 	void *arg;
@@ -155,6 +156,20 @@ static int portal_open(struct yoked *yoked, const struct conf_portal *portal, ch
 	return err;
 }
 
+/* The first one refuses the file; later ones can only be old ones that do not come back. */
+static void portal_failed(struct apply *apply, const struct conf *conf,
+			  const struct conf_portal *portal, int err, const char *text)
+{
+	if (apply->error) {
+		log_line(LOG_L_ERROR, "apply", portal->name, "portal-not-back", "cause=\"%s\"",
+			 text);
+		return;
+	}
+	apply_refuse(apply, err, "%s:%d: %s", conf->file, portal->line, text);
+	if (err == -EADDRINUSE)
+		apply->busy = portal;
+}
+
 /* Close what is in FROM only, open what is in TO only; -errno: the first that failed. */
 static int portals_move(struct apply *apply, const struct conf *from, const struct conf *to)
 {
@@ -174,11 +189,7 @@ static int portals_move(struct apply *apply, const struct conf *from, const stru
 		err = portal_open(yoked, portal, text, sizeof(text));
 		if (err && !first) {
 			first = err;
-			if (!apply->error)
-				apply_refuse(apply, err, "%s:%d: %s", to->file, portal->line, text);
-			else
-				log_line(LOG_L_ERROR, "apply", portal->name, "portal-not-back",
-					 "cause=%s", text);
+			portal_failed(apply, to, portal, err, text);
 		}
 	}
 	return first;
@@ -312,6 +323,41 @@ static void apply_finish(struct apply *apply)
 	yoked->applied(yoked);
 }
 
+/* ---- who has our port: /proc is searched, which blocks ---- */
+
+static void apply_find_user(struct env_work *work)
+{
+	struct apply *apply = container_of(work, struct apply, work);
+	const struct conf_portal *portal = apply->busy;
+	char user[128];
+
+	for (unsigned i = 0; i < portal->listen_count; i++) {
+		if (!iscsi_port_user(&portal->listen[i].addr, user, sizeof(user)))
+			continue;
+		apply_refuse(apply, -EADDRINUSE,
+			     "%s:%d: portal \"%s\": %s in use by %s. Stop it or change the portal",
+			     apply->conf->file, portal->line, portal->name, portal->listen[i].text,
+			     user);
+		return;
+	}
+}
+
+static void apply_found_user(struct env_work *work)
+{
+	apply_finish(container_of(work, struct apply, work));
+}
+
+static void apply_refused(struct apply *apply)
+{
+	if (!apply->busy) {
+		apply_finish(apply);
+		return;
+	}
+	apply->work.run = apply_find_user;
+	apply->work.done = apply_found_user;
+	env_work_submit(apply->yoked->env, &apply->work);
+}
+
 /* ---- what had failed gets a second try ---- */
 
 static void apply_reopen_next(struct apply *apply);
@@ -368,7 +414,7 @@ static void apply_next_store(struct apply *apply)
 	if (!apply->error)
 		apply_commit(apply);
 	if (apply->error)
-		apply_finish(apply);
+		apply_refused(apply);
 	else
 		apply_reopen_next(apply);
 }

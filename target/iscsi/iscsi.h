@@ -48,13 +48,16 @@ struct iscsi_address {
 
 /*
  * Listen. 0, or a negative errno and TEXT ("portal "left": 127.0.0.1:3260 in
- * use by tgtd, pid 811. Stop it or change the portal"). All addresses or none.
+ * use by another program. Stop it or change the portal"; iscsi_port_user() knows
+ * which). All addresses or none.
  * A portal on a wildcard address is shown in discovery by the address that the
  * connection came in on.
  */
 int iscsi_portal_add(struct iscsi_server *server, const char *name, uint16_t group,
 		     const struct iscsi_address *listen, unsigned listen_count, char *text,
 		     size_t text_size);
+/* Who listens on ADDR's port: "tgtd, pid 811"; false: not found out. Blocks: off the loop. */
+bool iscsi_port_user(const struct sockaddr_storage *addr, char *text, size_t text_size);
 /* Closes the listeners and the sessions that came through it; no target names it any more. */
 void iscsi_portal_remove(struct iscsi_server *server, const char *name);
 

@@ -428,8 +428,6 @@ void iscsi_async_produce(struct iscsi_session *session);
 /* portal.c */
 struct iscsi_portal *iscsi_portal_find(struct iscsi_server *server, const char *name);
 void iscsi_portal_free(struct iscsi_portal *portal);
-/* port_user.c: "tgtd, pid 811"; false: not found out. */
-bool iscsi_port_user(const struct sockaddr_storage *addr, char *text, size_t size);
 
 /* target.c */
 struct iscsi_target *iscsi_target_find(struct iscsi_server *server, const char *name);

@@ -90,12 +90,11 @@ static bool is_wildcard(const struct sockaddr_storage *addr)
 static void explain(const char *name, const struct iscsi_address *address, int err, char *text,
 		    size_t size)
 {
-	char user[128] = "another program";
-
 	if (err == EADDRINUSE) {
-		iscsi_port_user(&address->addr, user, sizeof(user));
-		snprintf(text, size, "portal \"%s\": %s in use by %s. Stop it or change the portal",
-			 name, address->text, user);
+		snprintf(
+			text, size,
+			"portal \"%s\": %s in use by another program. Stop it or change the portal",
+			name, address->text);
 	} else if (err == EADDRNOTAVAIL) {
 		snprintf(text, size,
 			 "portal \"%s\": %s is no address of this machine. Add it to an interface "

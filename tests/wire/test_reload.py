@@ -4,6 +4,8 @@
 """Reload under load: targets, LUNs, allow lists and portals come, change and go; a session that is
 not concerned runs verified I/O and does not notice. A bad file changes nothing."""
 
+import os
+import socket
 import time
 
 import scsi
@@ -183,6 +185,24 @@ def a_bad_file_changes_nothing(what):
             config.write(good)
         check(t.call("config.reload")["changes"] == [], "something had changed")
         check(not t.call("status.show")["problems"], "status still complains")
+
+
+@case
+def a_port_that_somebody_has_is_named_and_nothing_changes():
+    with Reloading() as t, t.login(target=OTHER) as session, \
+            socket.create_server((own_address(), 0)) as holder:
+        good = list(t.addresses)
+        t.addresses.append(holder.getsockname())
+        try:
+            t.reload()
+        except AssertionError as error:
+            check(f"pid {os.getpid()}. Stop it" in str(error), f"who has it is not told: {error}")
+        else:
+            raise AssertionError("taken")
+        t.under_way()
+        session.ping()
+        t.addresses[:] = good
+        check(t.reload() == [], "something had changed")
 
 
 @case
