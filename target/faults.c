@@ -45,6 +45,14 @@ static const struct {
 	{ "ENXIO", ENXIO }, { "EAGAIN", EAGAIN },
 };
 
+static const char *errors_name(int error)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(errors); i++)
+		if (errors[i].error == -error)
+			return errors[i].name;
+	return "this error";
+}
+
 #define LOOKUP(table, text, index)                                                                 \
 	do {                                                                                       \
 		for ((index) = 0; (index) < ARRAY_LEN(table); (index)++)                           \
@@ -57,8 +65,28 @@ static bool faults_enabled(struct yoked *yoked, struct ctl_request *request)
 	if (yoked->faults)
 		return true;
 	ctl_fail(request, -EPERM,
-		 "fault: not enabled. Write `faults = true` into the node section and restart");
+		 "fault: not enabled. Write faults = true into the node section and restart");
 	return false;
+}
+
+/* What belongs to another kind, or is missing, would be a rule that does not do what it says. */
+static bool parts_fit(struct ctl_request *request, const struct fault_rule *rule)
+{
+	const char *refusal = NULL;
+
+	if (rule->kind == FAULT_DELAY && !rule->delay_ns)
+		refusal = "delay: no time. Add --delay TIME";
+	else if (rule->kind != FAULT_DELAY && rule->delay_ns)
+		refusal = "--delay is for kind delay. Leave it out";
+	else if (rule->kind != FAULT_TORN && rule->torn_bytes)
+		refusal = "--torn is for kind torn. Leave it out";
+	else if (rule->kind == FAULT_TORN && rule->ops != 1u << IO_WRITE)
+		refusal = "torn: only writes can tear. Write --op write, or no --op";
+	else if (rule->kind != FAULT_ERROR && ctl_string(request, "error"))
+		refusal = "--error is for kind error. Leave it out";
+	if (refusal)
+		ctl_fail(request, -EINVAL, "fault: %s", refusal);
+	return !refusal;
 }
 
 /* False: refused, request answered. */
@@ -87,7 +115,7 @@ static bool parse_numbers(struct ctl_request *request, struct fault_rule *rule)
 	rule->delay_ns = (uint64_t)value[3] * NS_PER_MS;
 	rule->torn_bytes = (uint64_t)value[4];
 	rule->probability = (uint32_t)value[5];
-	return true;
+	return parts_fit(request, rule);
 }
 
 static bool parse_rule(struct ctl_request *request, struct fault_rule *rule)
@@ -98,7 +126,9 @@ static bool parse_rule(struct ctl_request *request, struct fault_rule *rule)
 
 	memset(rule, 0, sizeof(*rule));
 	LOOKUP(kinds, kind, k);
-	LOOKUP(ops, op ? op : "any", o);
+	if (!op)
+		op = strcmp(kind, "torn") ? "any" : "write";
+	LOOKUP(ops, op, o);
 	LOOKUP(errors, error ? error : "EIO", e);
 	if (k == ARRAY_LEN(kinds)) {
 		ctl_fail(request, -EINVAL, "fault: kind \"%s\": error, delay, stuck or torn", kind);
@@ -134,7 +164,7 @@ static void fault_add_run(void *arg, struct ctl_request *request)
 	if (!faults_enabled(yoked, request))
 		return;
 	if (!store) {
-		ctl_fail(request, -ENOENT, "fault: no backing \"%s\". See `yokectl backing list`",
+		ctl_fail(request, -ENOENT, "fault: no backing \"%s\". See yokectl backing list",
 			 backing);
 		return;
 	}
@@ -143,7 +173,8 @@ static void fault_add_run(void *arg, struct ctl_request *request)
 	number = fault_add(fault_of(store->blk), &rule);
 	if (!number) {
 		ctl_fail(request, -EINVAL,
-			 "fault: these numbers do not go together. See yokectl(8), fault add");
+			 "fault: %s: not what each of its requests can end in. Name another --op",
+			 errors_name(rule.error));
 		return;
 	}
 	snprintf(id, sizeof(id), "%" PRIu64, number);
@@ -205,7 +236,7 @@ static void fault_remove_run(void *arg, struct ctl_request *request)
 		TAILQ_FOREACH(store, &yoked->stores, link)
 			found |= fault_remove(fault_of(store->blk), id);
 	if (!found) {
-		ctl_fail(request, -ENOENT, "fault: no rule \"%s\". See `yokectl fault list`", text);
+		ctl_fail(request, -ENOENT, "fault: no rule \"%s\". See yokectl fault list", text);
 		return;
 	}
 	event_emit(EVENT_FAULT_REMOVED, text);

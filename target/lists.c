@@ -185,10 +185,10 @@ static void session_kill(void *arg, struct ctl_request *request)
 	id = strtoull(text, &end, 10);
 	if (errno || end == text || *end || *text == '-')
 		ctl_fail(request, -EINVAL,
-			 "session \"%s\": not an id. Take one from `yokectl session list`", text);
+			 "session \"%s\": not an id. Take one from yokectl session list", text);
 	else if (iscsi_session_kill(yoked->iscsi, id, "killed by the administrator"))
 		ctl_fail(request, -ENOENT,
-			 "session %" PRIu64 ": no such session. See `yokectl session list`", id);
+			 "session %" PRIu64 ": no such session. See yokectl session list", id);
 	else
 		ctl_reply(request,
 			  json_pack("{s:s, s:s}", "schema", "yoke.session.kill/1", "id", text));
