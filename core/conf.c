@@ -218,6 +218,30 @@ const struct conf_target *conf_target(const struct conf *conf, const char *name)
 	return NULL;
 }
 
+unsigned conf_lun_count(const struct conf *conf)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < conf->target_count; i++)
+		count += conf->targets[i].lun_count;
+	return count;
+}
+
+static const char *plural(unsigned count)
+{
+	return count == 1 ? "" : "s";
+}
+
+void conf_summary(const struct conf *conf, char *text, size_t size_bytes)
+{
+	unsigned luns = conf_lun_count(conf);
+
+	snprintf(text, size_bytes, "node \"%s\", %u portal%s, %u backing%s, %u target%s, %u LUN%s",
+		 conf->node.name, conf->portal_count, plural(conf->portal_count),
+		 conf->backing_count, plural(conf->backing_count), conf->target_count,
+		 plural(conf->target_count), luns, plural(luns));
+}
+
 bool conf_allows(const struct conf_strings *list, const char *name)
 {
 	for (unsigned i = 0; i < list->count; i++) {

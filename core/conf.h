@@ -110,6 +110,10 @@ int conf_parse(const char *name, const char *text, size_t len_bytes, struct conf
 	       struct conf_error *error);
 void conf_free(struct conf *conf);
 
+/* What a good file has, for people: `node "alpha", 2 portals, 1 backing, 1 target, 3 LUNs`. */
+void conf_summary(const struct conf *conf, char *text, size_t size_bytes);
+unsigned conf_lun_count(const struct conf *conf);
+
 const struct conf_portal *conf_portal(const struct conf *conf, const char *name);
 const struct conf_backing *conf_backing(const struct conf *conf, const char *name);
 const struct conf_target *conf_target(const struct conf *conf, const char *name);

@@ -311,6 +311,7 @@ int arguments_parse(int argc, char *const *argv, struct invocation *invocation, 
 		else
 			code = parse_word(&p, word);
 	}
+	invocation->noun = p.noun;
 	invocation->output->color = output_color(p.color, invocation->output->tty);
 	return code ? code : check_complete(&p);
 }

@@ -65,17 +65,12 @@ int explain_run(struct invocation *invocation)
 	return code;
 }
 
-static const char *plural(unsigned count)
-{
-	return count == 1 ? "" : "s";
-}
-
 int check_run(struct invocation *invocation)
 {
 	const char *file = json_string_value(json_object_get(invocation->params, "file"));
 	struct output *output = invocation->output;
-	unsigned luns = 0;
 	struct conf_error error;
+	char summary[256];
 	struct conf *conf;
 	json_t *result;
 
@@ -84,21 +79,15 @@ int check_run(struct invocation *invocation)
 		fprintf(output->err, "%s\n", error.text);
 		return EXIT_REFUSED;
 	}
-	for (unsigned i = 0; i < conf->target_count; i++)
-		luns += conf->targets[i].lun_count;
 	result = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "schema", "yoke.check/1", "file",
 			   file, "node", conf->node.name, "portals", (int)conf->portal_count,
 			   "backings", (int)conf->backing_count, "targets", (int)conf->target_count,
-			   "luns", (int)luns);
+			   "luns", (int)conf_lun_count(conf));
+	conf_summary(conf, summary, sizeof(summary));
 	if (output->json)
 		output_json(output, result);
 	else
-		fprintf(output->out,
-			"%s: good: node \"%s\", %u portal%s, %u backing%s, "
-			"%u target%s, %u LUN%s\n",
-			file, conf->node.name, conf->portal_count, plural(conf->portal_count),
-			conf->backing_count, plural(conf->backing_count), conf->target_count,
-			plural(conf->target_count), luns, plural(luns));
+		fprintf(output->out, "%s: good: %s\n", file, summary);
 	json_decref(result);
 	conf_free(conf);
 	return EXIT_DONE;
@@ -140,24 +129,30 @@ void help_print(const struct command *command, FILE *out)
 	fputs("\nExit: 0 done, 1 refused or failed, 2 usage, 3 yoked unreachable.\n", out);
 }
 
+bool help_print_noun(const char *noun, const char *verb, FILE *out)
+{
+	bool found = false;
+
+	for (const struct command *c = commands; c->noun; c++) {
+		if (strcmp(c->noun, noun) != 0 ||
+		    (verb && (!c->verb || strcmp(c->verb, verb) != 0)))
+			continue;
+		help_print(c, out);
+		found = true;
+	}
+	return found;
+}
+
 int help_run(struct invocation *invocation)
 {
 	const char *noun = json_string_value(json_object_get(invocation->params, "noun"));
 	const char *verb = json_string_value(json_object_get(invocation->params, "verb"));
-	bool found = false;
 
 	if (!noun) {
 		help_print(NULL, invocation->output->out);
 		return EXIT_DONE;
 	}
-	for (const struct command *c = commands; c->noun; c++) {
-		if (strcmp(c->noun, noun) != 0 ||
-		    (verb && (!c->verb || strcmp(c->verb, verb) != 0)))
-			continue;
-		help_print(c, invocation->output->out);
-		found = true;
-	}
-	if (found)
+	if (help_print_noun(noun, verb, invocation->output->out))
 		return EXIT_DONE;
 	return output_error(invocation->output, EXIT_USAGE, "no command \"%s%s%s\"", noun,
 			    verb ? " " : "", verb ? verb : "");

@@ -157,8 +157,10 @@ int yokectl(int argc, char *const *argv, struct output *output)
 	if (code == EXIT_DONE) {
 		if (version)
 			fprintf(output->out, "yokectl %s\n", yoke_version());
-		else if (help)
+		else if (help && (invocation.command || !invocation.noun))
 			help_print(invocation.command, output->out);
+		else if (help)
+			help_print_noun(invocation.noun, NULL, output->out);
 		else
 			code = run(&invocation);
 	}

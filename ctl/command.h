@@ -45,6 +45,7 @@ struct command {
 };
 
 struct invocation {
+	const char *noun; /* as written */
 	const struct command *command;
 	json_t *params;
 	const char *socket;
@@ -79,6 +80,8 @@ int check_run(struct invocation *invocation);
 int help_run(struct invocation *invocation);
 /* The usage of COMMAND, or the list of all if NULL. */
 void help_print(const struct command *command, FILE *out);
+/* The usage of all commands of NOUN, or of the one with VERB; false if there is none. */
+bool help_print_noun(const char *noun, const char *verb, FILE *out);
 
 int session_show(const json_t *result, const struct output *output);
 int session_show_run(struct invocation *invocation);

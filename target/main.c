@@ -306,6 +306,7 @@ int main(int argc, char **argv)
 	const char *path = NULL;
 	struct conf_error error;
 	struct conf *conf;
+	char summary[256];
 	bool check = false;
 	int option;
 
@@ -340,8 +341,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (check) {
-		printf("%s: good: %u targets, %u portals, %u backings\n", path, conf->target_count,
-		       conf->portal_count, conf->backing_count);
+		conf_summary(conf, summary, sizeof(summary));
+		printf("%s: good: %s\n", path, summary);
 		conf_free(conf);
 		return 0;
 	}

@@ -305,6 +305,36 @@ START_TEST(what_cannot_be_written_is_a_failure)
 }
 END_TEST
 
+START_TEST(help_is_of_as_much_as_was_written)
+{
+	static const struct {
+		const char *words[3], *has, *lacks;
+	} rows[] = {
+		{ { "--help" }, "usage: yokectl", NULL },
+		{ { "session", "--help" }, "yokectl session show ID", "usage: yokectl" },
+		{ { "session", "kill", "-h" }, "yokectl session kill ID", "session show" },
+		{ { "help", "session", "list" }, "yokectl session list", "session show" },
+		{ { "help", "status" }, "yokectl status [--check]", "session" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		char *argv[4] = { (char *)"yokectl" }, *said;
+		struct output output = { .err = stderr };
+		int argc = 1;
+		size_t size;
+
+		for (unsigned j = 0; j < 3 && rows[i].words[j]; j++)
+			argv[argc++] = (char *)rows[i].words[j];
+		output.out = open_memstream(&said, &size);
+		ck_assert_int_eq(yokectl(argc, argv, &output), EXIT_DONE);
+		fclose(output.out);
+		ck_assert_msg(strstr(said, rows[i].has) != NULL, "%s", said);
+		ck_assert_msg(!rows[i].lacks || !strstr(said, rows[i].lacks), "%s", said);
+		free(said);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("command");
@@ -322,6 +352,7 @@ int main(void)
 			    ARRAY_LEN(wrong));
 	tcase_add_test(tcase, options_may_stand_anywhere_and_be_joined);
 	tcase_add_test(tcase, what_cannot_be_written_is_a_failure);
+	tcase_add_test(tcase, help_is_of_as_much_as_was_written);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

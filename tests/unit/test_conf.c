@@ -206,6 +206,35 @@ START_TEST(what_cannot_be_read_is_refused_by_name)
 }
 END_TEST
 
+START_TEST(a_summary_counts_in_words)
+{
+	static const struct {
+		const char *text, *summary;
+	} rows[] = {
+		{ "node \"a\" {}", "node \"a\", 0 portals, 0 backings, 0 targets, 0 LUNs" },
+		{ "node \"b\" {}\n"
+		  "portal \"p\" { listen = {\"127.0.0.1:3260\"} group = 1 }\n"
+		  "backing \"r\" { driver = \"ram\" size = \"1M\" }\n"
+		  "backing \"s\" { driver = \"ram\" size = \"1M\" }\n"
+		  "target \"iqn.2026-11.org.yoke:x\" { portals = {\"p\"} allow = {\"*\"}\n"
+		  "lun \"0\" { backing = \"r\" } }\n"
+		  "target \"iqn.2026-11.org.yoke:y\" { portals = {\"p\"} allow = {\"*\"}\n"
+		  "lun \"0\" { backing = \"r\" } lun \"7\" { backing = \"s\" } }\n",
+		  "node \"b\", 1 portal, 2 backings, 2 targets, 3 LUNs" },
+	};
+	char text[256];
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		ck_assert_msg(conf_parse("x", rows[i].text, strlen(rows[i].text), &conf, &error) ==
+				      0,
+			      "%s", error.text);
+		conf_summary(conf, text, sizeof(text));
+		ck_assert_str_eq(text, rows[i].summary);
+		conf_free(conf);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conf");
@@ -220,6 +249,7 @@ int main(void)
 	tcase_add_test(tcase, allowing_is_by_whole_name_prefix_or_star);
 	tcase_add_test(tcase, the_example_is_good);
 	tcase_add_test(tcase, what_cannot_be_read_is_refused_by_name);
+	tcase_add_test(tcase, a_summary_counts_in_words);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
