@@ -156,26 +156,22 @@ static int portal_open(struct yoked *yoked, const struct conf_portal *portal, ch
 	return err;
 }
 
-/* The first one refuses the file; later ones can only be old ones that do not come back. */
-static void portal_failed(struct apply *apply, const struct conf *conf,
+static void portal_refuse(struct apply *apply, const struct conf *conf,
 			  const struct conf_portal *portal, int err, const char *text)
 {
-	if (apply->error) {
-		log_line(LOG_L_ERROR, "apply", portal->name, "portal-not-back", "cause=\"%s\"",
-			 text);
-		return;
-	}
 	apply_refuse(apply, err, "%s:%d: %s", conf->file, portal->line, text);
 	if (err == -EADDRINUSE)
 		apply->busy = portal;
 }
 
-/* Close what is in FROM only, open what is in TO only; -errno: the first that failed. */
-static int portals_move(struct apply *apply, const struct conf *from, const struct conf *to)
+/*
+ * Close what is in FROM only, open what is in TO only. The first that cannot be had refuses
+ * the file: false. On the way back, the file refused already, each that can be had is.
+ */
+static bool portals_move(struct apply *apply, const struct conf *from, const struct conf *to)
 {
 	struct yoked *yoked = apply->yoked;
 	char text[sizeof(apply->text)] = "";
-	int first = 0;
 
 	for (unsigned i = 0; from && i < from->portal_count; i++)
 		if (!portal_stays(to, &from->portals[i]))
@@ -187,19 +183,22 @@ static int portals_move(struct apply *apply, const struct conf *from, const stru
 		if (portal_stays(from, portal))
 			continue;
 		err = portal_open(yoked, portal, text, sizeof(text));
-		if (err && !first) {
-			first = err;
-			portal_failed(apply, to, portal, err, text);
+		if (err && !apply->error) {
+			portal_refuse(apply, to, portal, err, text);
+			return false;
 		}
+		if (err)
+			log_line(LOG_L_ERROR, "apply", portal->name, "portal-not-back",
+				 "cause=\"%s\"", text);
 	}
-	return first;
+	return true;
 }
 
 static void apply_portals(struct apply *apply)
 {
 	struct conf *old = apply->yoked->conf, *new = apply->conf;
 
-	if (portals_move(apply, old, new)) {
+	if (!portals_move(apply, old, new)) {
 		portals_move(apply, new, old);
 		return;
 	}
