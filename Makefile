@@ -164,9 +164,7 @@ install: all man
 	for f in $(PROGRAMS); do install -m 755 $$f $(D)/bin/ || exit 1; done
 	for f in $(PAGES); do $(put) $(D)/share/man/man$${f##*.} $$f || exit 1; done
 	sed 's|@bindir@|$(prefix)/bin|' conf/systemd/yoked.service >$(D)/lib/systemd/system/yoked.service
-	sed 's|@state@|/var/lib/yoke|; s|@control@|/run/yoke/yoked.sock|; s|@disks@|/srv/yoke|' \
-		conf/dev.conf >$(D)/share/doc/yoke/yoke.conf
-	install -m 644 README.md LICENSE $(D)/share/doc/yoke/
+	install -m 644 README.md LICENSE conf/yoke.conf.example $(D)/share/doc/yoke/
 	for f in $(wildcard conf/profiles/*); do $(put) $(D)/share/yoke/profiles $$f || exit 1; done
 	for f in $(wildcard conf/completions/*.bash); do install -D -m 644 $$f \
 		$(D)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
