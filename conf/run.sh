@@ -13,21 +13,19 @@ build/release/yoked -c run/yoke.conf --check
 
 cat <<EOF
 
-Serving $iqn, LUN 0 (run/disk.img), on 127.0.0.1:3260 and 127.0.0.1:3261. Ctrl-C stops.
+$iqn, LUN 0 (run/disk.img), on 127.0.0.1:3260 and 127.0.0.1:3261.
+Ctrl-C stops; the data stay in run/. Once the log below says "started":
 
   here    iscsi-ls -s iscsi://127.0.0.1:3260
           iscsi-inq iscsi://127.0.0.1:3260/$iqn/0
           build/release/yokectl -s run/yoked.sock status
-  Linux   iscsiadm -m discovery -t sendtargets -p 127.0.0.1:3260
+  QEMU    qemu-img info iscsi://127.0.0.1:3260/$iqn/0
+  Linux   iscsiadm -m discovery -t sendtargets -p 127.0.0.1:3260    # package open-iscsi
           iscsiadm -m node -T $iqn --login
-          multipath -ll                 # two paths, one per portal
+          multipath -ll                 # package multipath-tools: two paths, one a portal
 
-For other hosts, put an address of this machine into 'listen' in conf/dev.conf (ADDR below).
-  ESXi    esxcli iscsi software set --enabled=true
-          esxcli iscsi adapter discovery sendtarget add -A vmhba64 -a ADDR:3260
-          esxcli storage core adapter rescan --all
-  Windows New-IscsiTargetPortal -TargetPortalAddress ADDR -TargetPortalPortNumber 3260
-          Connect-IscsiTarget -NodeAddress $iqn -IsMultipathEnabled \$true
+Other hosts need an address of this machine in 'listen' of conf/dev.conf; README.md says how
+ESXi, Windows and others connect then.
 
 EOF
 exec build/release/yoked -c run/yoke.conf
