@@ -186,9 +186,14 @@ START_TEST(the_manual_of_the_configuration_has_every_setting)
 }
 END_TEST
 
+static const struct {
+	const char *file;
+	unsigned count;
+} with_examples[] = { { "man/yoke.conf.5.scd", 3 }, { "README.md", 1 } };
+
 START_TEST(the_examples_of_the_configuration_are_good)
 {
-	char *text = read_text("man/yoke.conf.5.scd"), *at = text, *end;
+	char *text = read_text(with_examples[_i].file), *at = text, *end;
 	unsigned count = 0;
 
 	while ((at = strstr(at, "\n```\n"))) {
@@ -204,7 +209,7 @@ START_TEST(the_examples_of_the_configuration_are_good)
 		at = end + 4;
 		count++;
 	}
-	ck_assert_uint_eq(count, 3);
+	ck_assert_uint_eq(count, with_examples[_i].count);
 	free(text);
 }
 END_TEST
@@ -347,7 +352,8 @@ int main(void)
 	tcase_add_test(tcase, the_manual_has_every_command_and_option);
 	tcase_add_test(tcase, the_examples_of_the_manual_are_understood);
 	tcase_add_test(tcase, the_manual_of_the_configuration_has_every_setting);
-	tcase_add_test(tcase, the_examples_of_the_configuration_are_good);
+	tcase_add_loop_test(tcase, the_examples_of_the_configuration_are_good, 0,
+			    ARRAY_LEN(with_examples));
 	tcase_add_loop_test(tcase, a_wrong_command_line_is_refused_with_a_sentence, 0,
 			    ARRAY_LEN(wrong));
 	tcase_add_test(tcase, options_may_stand_anywhere_and_be_joined);
