@@ -307,7 +307,11 @@ static void shift_close(struct blk *blk)
 	blk_unref(container_of(blk, struct shift, blk)->lower);
 }
 
-static const struct blk_ops shift_ops = { "shift", shift_submit, shift_close };
+static const struct blk_ops shift_ops = {
+	.driver = "shift",
+	.submit = shift_submit,
+	.close = shift_close,
+};
 
 START_TEST(an_io_comes_back_through_nine_layers_as_it_was)
 {
