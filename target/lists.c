@@ -7,6 +7,7 @@
  *
  * Not here: what is wrong and what to do (status.c), fault rules (faults.c).
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,7 +184,7 @@ static void session_kill(void *arg, struct ctl_request *request)
 
 	errno = 0;
 	id = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-')
+	if (!isdigit((unsigned char)*text) || errno || *end)
 		ctl_fail(request, -EINVAL,
 			 "session \"%s\": not an id. Take one from yokectl session list", text);
 	else if (iscsi_session_kill(yoked->iscsi, id, "killed by the administrator"))

@@ -3,6 +3,7 @@
  * Sessions for people: the rows of session.list, and ending one by its number.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -75,17 +76,18 @@ static json_t *row(const struct iscsi_session *session)
 	const struct iscsi_conn *conn = session->conn;
 	const uint8_t *i = session->isid;
 	time_t since = (time_t)session->since_s;
-	char isid[13], when[32];
+	char id[24], isid[13], when[32];
 	double iops, mib_s;
 	json_t *object;
 	struct tm tm;
 
+	snprintf(id, sizeof(id), "%" PRIu64, session->id);
 	snprintf(isid, sizeof(isid), "%02x%02x%02x%02x%02x%02x", i[0], i[1], i[2], i[3], i[4],
 		 i[5]);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since, &tm));
 	rates(session, &iops, &mib_s);
-	object = json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "id",
-			   (json_int_t)session->id, "initiator", session->initiator, "target",
+	object = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "id", id,
+			   "initiator", session->initiator, "target",
 			   session->target ? session->target->name : "", "portal",
 			   session->portal_name, "portal_group", (json_int_t)session->portal_group,
 			   "local_address", conn ? conn->local : "", "remote_address",
