@@ -230,7 +230,7 @@ END_TEST
 
 static const char *const refused[] = {
 	"InitiatorName=iqn.2026-11.org.x:a|",
-	"TargetName=" BASE "disk001|",
+	"TargetName=iqn.2026-11.org.x:disk001|",
 	"SessionType=Normal|",
 	"AuthMethod=None|",
 	"CHAP_A=5|",
