@@ -266,6 +266,9 @@ void iscsi_command_run(struct iscsi_cmd *cmd)
 			bytes = task->data_out_length;
 	} else if (task->dir == SCSI_DATA_IN && task->transfer_length <= SCSI_TRANSFER_MAX) {
 		bytes = task->transfer_length;
+		/* A store in memory moves them in this turn. */
+		if (cmd->session->conn)
+			cmd->session->conn->rx.work += bytes;
 	}
 	/* More than there is in all: it can never be granted. */
 	if (buf_units(bytes) > buf_pool_units(cmd->session->server->pool)) {

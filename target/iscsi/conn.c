@@ -9,7 +9,8 @@
  * Invariants:
  * 1. Before full feature phase a connection costs at most ISCSI_LOGIN_MEMORY.
  * 2. In one turn a connection takes at most ISCSI_TURN_PDUS or ISCSI_TURN_BYTES,
- *    all together at most ISCSI_TURN_PDUS_ALL or ISCSI_TURN_BYTES_ALL; the rest
+ *    what requests read counted in, all together at most ISCSI_TURN_PDUS_ALL or
+ *    ISCSI_TURN_BYTES_ALL; the rest
  *    waits for the next turn, who waited longest first.
  * 3. Answers of a turn go out together at its end.
  * 4. A closed connection's memory lives until the callbacks of the turn are over.
@@ -240,14 +241,15 @@ static void on_writable(struct ev_loop *ev, struct ev_io *watcher, int events)
 static enum iscsi_rx_result receive_some(struct iscsi_conn *conn)
 {
 	struct iscsi_server *server = this_turn(conn);
-	uint64_t pdus = conn->rx.pdus, bytes = conn->rx.bytes;
+	uint64_t pdus = conn->rx.pdus, spent = conn->rx.bytes + conn->rx.work;
 	enum iscsi_rx_result result;
 
 	if (server->turn_pdus >= ISCSI_TURN_PDUS_ALL || server->turn_bytes >= ISCSI_TURN_BYTES_ALL)
 		return ISCSI_RX_BUDGET;
+	server->turn_pdus += ISCSI_TURN_WAKE;
 	result = iscsi_rx_run(&conn->rx, ISCSI_TURN_PDUS, ISCSI_TURN_BYTES);
 	server->turn_pdus += (unsigned)(conn->rx.pdus - pdus);
-	server->turn_bytes += conn->rx.bytes - bytes;
+	server->turn_bytes += conn->rx.bytes + conn->rx.work - spent;
 	count_syscalls(conn);
 	return result;
 }

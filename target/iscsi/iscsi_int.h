@@ -39,7 +39,9 @@
 #define ISCSI_TURN_BYTES MIB
 /* And all connections together: a turn stays below 10 ms however many are busy. */
 #define ISCSI_TURN_PDUS_ALL 1024
-#define ISCSI_TURN_BYTES_ALL (16 * MIB)
+#define ISCSI_TURN_WAKE 16  /* so many PDUs is being looked at worth: a read, or an end */
+#define ISCSI_TURN_LOGIN 128/* and a session's memory */
+#define ISCSI_TURN_BYTES_ALL (4 * MIB)
 /* All that a connection may cost before it logged in. */
 #define ISCSI_LOGIN_MEMORY (16 * KIB)
 

@@ -17,7 +17,7 @@
 
 #include "target/iscsi/iscsi_int.h"
 
-#define ACCEPT_TURN 32
+#define ACCEPT_TURN 16
 #define RETRY_NS (200 * NS_PER_MS)
 #define BACKLOG 1024
 

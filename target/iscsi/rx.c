@@ -193,14 +193,14 @@ static void rx_payload(struct iscsi_rx *rx)
 }
 
 /* Work off the buffer; IDLE: it holds too little for the next step. */
-static enum iscsi_rx_result rx_consume(struct iscsi_rx *rx, uint64_t pdus_end)
+static enum iscsi_rx_result rx_consume(struct iscsi_rx *rx, uint64_t pdus_end, uint64_t spent_end)
 {
 	enum iscsi_rx_result result = ISCSI_RX_IDLE;
 
 	while (result == ISCSI_RX_IDLE) {
 		switch (rx->phase) {
 		case ISCSI_RX_HEADER:
-			if (rx->pdus >= pdus_end)
+			if (rx->pdus >= pdus_end || rx->bytes + rx->work >= spent_end)
 				return ISCSI_RX_BUDGET;
 			if (have(rx) < ISCSI_BHS_BYTES)
 				return ISCSI_RX_IDLE;
@@ -306,17 +306,18 @@ static enum iscsi_rx_result rx_fill(struct iscsi_rx *rx, bool *short_read)
 
 enum iscsi_rx_result iscsi_rx_run(struct iscsi_rx *rx, unsigned pdus_max, uint64_t bytes_max)
 {
-	uint64_t pdus_end = rx->pdus + pdus_max, bytes_start = rx->bytes;
+	uint64_t pdus_end = rx->pdus + pdus_max;
+	uint64_t spent_end = rx->bytes + rx->work + bytes_max;
 	enum iscsi_rx_result result;
 	bool short_read = false;
 
 	for (;;) {
-		result = rx_consume(rx, pdus_end);
+		result = rx_consume(rx, pdus_end, spent_end);
 		if (result != ISCSI_RX_IDLE)
 			return result;
 		if (short_read)
 			return ISCSI_RX_IDLE;
-		if (rx->bytes - bytes_start >= bytes_max)
+		if (rx->bytes + rx->work >= spent_end)
 			return ISCSI_RX_BUDGET;
 		result = rx_fill(rx, &short_read);
 		if (result != ISCSI_RX_IDLE)

@@ -67,6 +67,7 @@ struct iscsi_rx {
 	unsigned trailer; /* padding and digest */
 
 	uint64_t pdus;
+	uint64_t work; /* bytes that requests move besides; their handlers add them */
 	uint64_t bytes;
 	uint64_t payload_copies;
 	unsigned syscalls; /* since whoever counts them last took them */
@@ -87,6 +88,7 @@ enum iscsi_rx_result {
 	ISCSI_RX_PROTOCOL, /* header digest or header length: the stream is lost */
 	ISCSI_RX_STOPPED,  /* a callback said so; RX may be gone */
 };
+/* PDUS_MAX and BYTES_MAX bound what is taken on: bytes that came in and `work` together. */
 enum iscsi_rx_result iscsi_rx_run(struct iscsi_rx *rx, unsigned pdus_max, uint64_t bytes_max);
 
 #endif

@@ -185,6 +185,7 @@ struct iscsi_session *iscsi_session_new(struct iscsi_conn *conn, struct iscsi_ta
 		target->sessions++;
 	server->session_count++;
 	server->command_count += session->cmd_count;
+	server->turn_pdus += ISCSI_TURN_LOGIN;
 	TAILQ_INSERT_TAIL(&server->sessions, session, link);
 	return session;
 }
