@@ -285,12 +285,27 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	return daemon.status;
 }
 
+/* The modules that have more to tell than they do unasked. */
+static bool debug(const char *module)
+{
+	static const char *const modules[] = { "all", "iscsi" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(modules); i++) {
+		if (strcmp(module, modules[i]) == 0) {
+			log_debug_enable(module);
+			return true;
+		}
+	}
+	fprintf(stderr, "yoked: -d %s: no such module. There are all, iscsi\n", module);
+	return false;
+}
+
 static void usage(FILE *out)
 {
 	fputs("usage: yoked -c FILE [--check] [-d MODULE]...\n"
 	      "  -c, --config FILE   the configuration, see yoke.conf(5)\n"
 	      "      --check         check the configuration and exit: 0 good, 1 not\n"
-	      "  -d, --debug MODULE  log what MODULE does (\"all\": every one)\n"
+	      "  -d, --debug MODULE  log more: iscsi (what logins say) or all\n"
 	      "  -V, --version       print the version\n"
 	      "  -h, --help          print this\n",
 	      out);
@@ -319,7 +334,8 @@ int main(int argc, char **argv)
 			check = true;
 			break;
 		case 'd':
-			log_debug_enable(optarg);
+			if (!debug(optarg))
+				return 2;
 			break;
 		case 'V':
 			printf("yoked %s\n", yoke_version());

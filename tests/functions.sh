@@ -14,6 +14,7 @@ T=$(mktemp -d "${TMPDIR:-/tmp}/t.XXXX")
 STOP_SECONDS=${STOP_SECONDS:-20}
 export YOKE_TOP YOKE_BUILD YOKE_ASAN T
 
+YOKED_ARGS=()
 declare -A YOKED_LOGS=()  # pid -> log, of the daemons that should be running now
 PORTS_TAKEN=$T/ports      # free_port runs in subshells, so its list is a file
 
@@ -63,14 +64,15 @@ free_port() {
 	EOF
 }
 
-# start_yoked CONF [BUILD]: starts a daemon and waits until it answers. Sets YOKED_PID, YOKED_LOG
-# and SOCK (the configuration's control socket). Call it from the test's own shell, not in $(...).
+# start_yoked CONF [BUILD]: starts a daemon (with YOKED_ARGS) and waits until it answers. Sets
+# YOKED_PID, YOKED_LOG and SOCK (the configuration's control socket). Call it from the test's own
+# shell, not in $(...).
 start_yoked() {
 	local conf=$1 build=${2:-$YOKE_BUILD}
 	SOCK=$(sed -nE 's/^[^#"]*\<control *= *"([^"]+)".*/\1/p' "$conf" | head -n 1)
 	[ -n "$SOCK" ] || fail "$conf has no control socket"
 	YOKED_LOG=$(mktemp "$T/yoked.XXXX.log")
-	"$build/yoked" -c "$conf" >"$YOKED_LOG" 2>&1 </dev/null &
+	"$build/yoked" -c "$conf" "${YOKED_ARGS[@]}" >"$YOKED_LOG" 2>&1 </dev/null &
 	YOKED_PID=$!
 	YOKED_LOGS[$YOKED_PID]=$YOKED_LOG
 	wait_for "${START_SECONDS:-30}" yoked_settled || fail "yoked $YOKED_PID never answered on $SOCK"

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "core/event.h"
+#include "core/log.h"
 #include "target/iscsi/iscsi_int.h"
 
 #define REFUSED_EVENTS 20 /* in REFUSED_WINDOW_NS; more only go to the log, limited */
@@ -115,12 +116,38 @@ bool iscsi_login_begin(struct iscsi_conn *conn)
 	return true;
 }
 
+/* What was said, for `yoked -d iscsi`: every key, but of CHAP's no value. */
+static void tell_exchange(const struct iscsi_conn *conn, const char *event, const uint8_t *bhs,
+			  const char *data, uint32_t length)
+{
+	bool transit = bhs[1] & 0x80;
+	char keys[1024] = "";
+	size_t used = 0;
+
+	if (!log_debug_on(ISCSI_MODULE))
+		return;
+	for (uint32_t at = 0; at < length && used < sizeof(keys);) {
+		size_t len = strnlen(data + at, length - at);
+		size_t shown = len > 6 && strncmp(data + at, "CHAP_", 5) == 0 ? 6 : len;
+
+		used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%.*s",
+					 used && len ? " " : "", (int)shown, data + at);
+		at += (uint32_t)len + 1;
+	}
+	log_line(LOG_L_DEBUG, ISCSI_MODULE, conn->remote, event,
+		 "portal=%s stage=%u next=%d more=%u keys=\"%s\"", conn->portal_name,
+		 (unsigned)bhs[1] >> 2 & 3, transit ? bhs[1] & 3 : -1, (unsigned)bhs[1] >> 6 & 1,
+		 keys);
+}
+
 static void respond(struct iscsi_conn *conn)
 {
 	const struct iscsi_login *login = conn->login;
 	struct iscsi_tx_data data = { .data = login->response_data, .length = login->response_len };
 	struct iscsi_bhs bhs;
 
+	tell_exchange(conn, "login-response", login->response, login->response_data,
+		      login->response_len);
 	memcpy(&bhs, login->response, sizeof(bhs));
 	iscsi_tx_add(&conn->tx, &bhs, &data, NULL);
 	iscsi_conn_kick(conn);
@@ -168,6 +195,8 @@ bool iscsi_login_header(struct iscsi_conn *conn, struct iscsi_pdu *pdu, struct i
 
 bool iscsi_login_pdu(struct iscsi_conn *conn, struct iscsi_pdu *pdu)
 {
+	tell_exchange(conn, "login-request", (const uint8_t *)&pdu->bhs, (const char *)pdu->control,
+		      pdu->length);
 	return act(conn, iscsi_login_step(conn->login, (const uint8_t *)&pdu->bhs,
 					  (const char *)pdu->control, pdu->length));
 }
