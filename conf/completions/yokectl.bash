@@ -30,8 +30,9 @@ _yokectl() {
 	--error) COMPREPLY=($(compgen -W "EIO ENOSPC EROFS ENXIO EAGAIN" -- "$cur")); return ;;
 	esac
 
-	local verbs="" options=""
-	case ${words[0]} in
+	local verbs="" options="" noun=${words[0]}
+	[ "$noun" = help ] && noun=${words[1]}
+	case $noun in
 	status) options="--check" ;;
 	target) verbs="list" ;;
 	session) verbs="list show kill" ;;
@@ -54,6 +55,7 @@ _yokectl() {
 	1:check:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
 	1:help:*) COMPREPLY=($(compgen -W "$nouns" -- "$cur")) ;;
 	1:*) COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
+	2:help:*) COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
 	2:session:show | 2:session:kill) _yokectl_names id session list ;;
 	2:fault:remove) _yokectl_names id fault list ;;
 	2:fault:add) _yokectl_names name backing list ;;
