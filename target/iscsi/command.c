@@ -147,6 +147,11 @@ void iscsi_command_header(struct iscsi_cmd *cmd, struct iscsi_conn *conn,
 		conn->reject = ISCSI_REJECT_FIELD;
 		return;
 	}
+	/* Data-Out announced by what writes nothing: 11.3.1 calls both bits 0 an error. */
+	if (!cmd->final && !(cmd->bhs.flags & ISCSI_CMD_WRITE)) {
+		conn->reject = ISCSI_REJECT_PROTOCOL;
+		return;
+	}
 	/* Both directions at once: as any other command that we do not have. */
 	cmd->task.cdb_too_long =
 		ahs.extended_cdb || ahs.bidirectional ||

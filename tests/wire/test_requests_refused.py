@@ -98,6 +98,24 @@ def a_tag_in_use(t):
     t.login().close()
 
 
+@case(each=["Yes", "No"])
+def a_command_without_data_out_that_announces_some(t, initial_r2t):
+    """RFC 7143 section 11.3.1: both W and F 0 is an error."""
+    with t.login(InitialR2T=initial_r2t) as session:
+        pdu = Pdu(P.SCSI_CMD, itt=session.tag(), final=0, read=1, edtl=4096,
+                  cdb=scsi.read10(0, 8))
+        session.send(session.number(pdu))
+        session.send(Pdu(P.DATA_OUT, itt=pdu.itt, ttt=P.NO_TAG, final=1,
+                         expstatsn=session.expstatsn))
+        session.until(lambda: session.others)
+        reject = session.others.pop()
+        check(reject.opcode == P.REJECT, repr(reject))
+        check(reject.reject_reason == PROTOCOL_ERROR, f"{reject.reject_reason:#x}")
+        # Its number is still to come.
+        session.cmdsn = pdu.cmdsn
+        scsi.read(session, 0, 4096)
+
+
 @case
 def a_lun_field_that_is_none(t):
     with t.login() as session:
