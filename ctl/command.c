@@ -15,6 +15,8 @@
 
 #include "core/version.h"
 
+#define PAGES_MAX 4096 /* of 64 rows; a list without end is none */
+
 static const struct argument status_arguments[] = {
 	{ "check", "--check", NULL, ARGUMENT_FLAG, false, NULL },
 	{ 0 },
@@ -108,6 +110,43 @@ const struct command *command_find(const char *noun, const char *verb)
 	return NULL;
 }
 
+/* The rows of MORE behind those of RESULT: in each the one array among the members. */
+static void join(json_t *result, json_t *more)
+{
+	const char *key;
+	json_t *rows;
+
+	json_object_foreach(result, key, rows)
+		if (json_is_array(rows))
+			json_array_extend(rows, json_object_get(more, key));
+}
+
+/* A long list comes in pages, each saying in `next` where the next one begins. */
+static int call_whole(struct rpc *rpc, const struct invocation *invocation, const char *method,
+		      json_t *params, json_t **result, struct rpc_error *error)
+{
+	int err = rpc_call(rpc, method, params, invocation->timeout_ns, result, error);
+	unsigned pages = 1;
+	json_t *next;
+
+	while (!err && (next = json_object_get(*result, "next"))) {
+		json_t *where = json_pack("{s:O}", "after", next), *more = NULL;
+
+		json_object_del(*result, "next");
+		err = rpc_call(rpc, method, where, invocation->timeout_ns, &more, error);
+		json_decref(where);
+		if (err) {
+			json_decref(*result);
+			break;
+		}
+		join(*result, more);
+		if (++pages < PAGES_MAX && json_object_get(more, "next"))
+			json_object_set(*result, "next", json_object_get(more, "next"));
+		json_decref(more);
+	}
+	return err;
+}
+
 int command_call(struct invocation *invocation, const char *method, json_t *params, json_t **result)
 {
 	struct rpc_error error;
@@ -116,7 +155,7 @@ int command_call(struct invocation *invocation, const char *method, json_t *para
 
 	if (!rpc)
 		return output_error(invocation->output, EXIT_UNREACHABLE, "%s", error.text);
-	err = rpc_call(rpc, method, params, invocation->timeout_ns, result, &error);
+	err = call_whole(rpc, invocation, method, params, result, &error);
 	rpc_close(rpc);
 	if (err == 0)
 		return EXIT_DONE;

@@ -18,10 +18,69 @@
 #include "target/daemon.h"
 
 #define EVENTS_MAX 1000
+#define PAGE_ROWS 64 /* of one answer: making more of them would take too long a turn */
 
-static json_t *schema(const char *name)
+/* Rows [skip, skip + PAGE_ROWS) of a list that is walked from its start. */
+struct page {
+	json_t *rows;
+	uint64_t first;
+	uint64_t at;
+	bool more;
+};
+
+/* Where the list goes on, from the request. False: refused, request answered. */
+static bool parse_after(struct ctl_request *request, uint64_t *after)
 {
-	return json_pack("{s:s}", "schema", name);
+	const char *text = ctl_string(request, "after");
+	char *end = NULL;
+
+	*after = 0;
+	if (!text)
+		return true;
+	errno = 0;
+	*after = strtoull(text, &end, 10);
+	if (!errno && end != text && !*end && *text != '-')
+		return true;
+	ctl_fail(request, -EINVAL, "after \"%s\": not what `next` said. Take it from there", text);
+	return false;
+}
+
+static bool page_begin(struct page *page, struct ctl_request *request)
+{
+	*page = (struct page){ 0 };
+	if (!parse_after(request, &page->first))
+		return false;
+	page->rows = json_array();
+	return true;
+}
+
+/* Whether the row that the walk is at belongs to the page. */
+static bool page_wants(struct page *page)
+{
+	uint64_t at = page->at++;
+
+	page->more |= at >= page->first + PAGE_ROWS;
+	return at >= page->first && at < page->first + PAGE_ROWS;
+}
+
+/* `next` tells that there is more and where; absent, it was the end. */
+static void reply_rows(struct ctl_request *request, const char *name, const char *key, json_t *rows,
+		       uint64_t next)
+{
+	json_t *result = json_pack("{s:s, s:o}", "schema", name, key, rows);
+	char text[24];
+
+	if (next) {
+		snprintf(text, sizeof(text), "%" PRIu64, next);
+		json_object_set_new(result, "next", json_string(text));
+	}
+	ctl_reply(request, result);
+}
+
+static void page_reply(struct page *page, struct ctl_request *request, const char *name,
+		       const char *key)
+{
+	reply_rows(request, name, key, page->rows, page->more ? page->first + PAGE_ROWS : 0);
 }
 
 static json_t *strings(const struct conf_strings *list)
@@ -33,40 +92,27 @@ static json_t *strings(const struct conf_strings *list)
 	return array;
 }
 
-/* Sessions of TARGET among ROWS. */
-static json_int_t sessions_of(json_t *rows, const char *target)
-{
-	json_int_t count = 0;
-	size_t i;
-	json_t *row;
-
-	json_array_foreach(rows, i, row) {
-		const char *name = json_string_value(json_object_get(row, "target"));
-
-		count += name && !strcmp(name, target);
-	}
-	return count;
-}
-
 static void target_list(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
-	json_t *sessions = iscsi_session_list(yoked->iscsi);
-	json_t *rows = json_array(), *result = schema("yoke.target.list/1");
 	struct export *export;
+	struct page page;
 
+	if (!page_begin(&page, request))
+		return;
 	TAILQ_FOREACH(export, &yoked->exports, link) {
 		const struct conf_target *conf = export->conf;
 
+		if (!page_wants(&page))
+			continue;
 		json_array_append_new(
-			rows, json_pack("{s:s, s:o, s:o, s:I, s:I}", "name", conf->name, "portals",
-					strings(&conf->portals), "allow", strings(&conf->allow),
-					"luns", (json_int_t)conf->lun_count, "sessions",
-					sessions_of(sessions, conf->name)));
+			page.rows,
+			json_pack("{s:s, s:o, s:o, s:I, s:I}", "name", conf->name, "portals",
+				  strings(&conf->portals), "allow", strings(&conf->allow), "luns",
+				  (json_int_t)conf->lun_count, "sessions",
+				  (json_int_t)iscsi_target_sessions(yoked->iscsi, conf->name)));
 	}
-	json_object_set_new(result, "targets", rows);
-	json_decref(sessions);
-	ctl_reply(request, result);
+	page_reply(&page, request, "yoke.target.list/1", "targets");
 }
 
 /* online, full, read-only or offline: the words of a LUN. */
@@ -84,7 +130,7 @@ const char *store_state_word(const struct store *store)
 }
 
 static json_t *lun_row(struct yoked *yoked, const struct export *export, const struct conf_lun *lun,
-		       json_int_t sessions)
+		       unsigned sessions)
 {
 	struct store *store = store_find(yoked, lun->backing);
 	struct scsi_lu_stats stats;
@@ -98,30 +144,31 @@ static json_t *lun_row(struct yoked *yoked, const struct export *export, const s
 			 lun->backing, "uuid", uuid, "state", store_state_word(store), "size_bytes",
 			 (json_int_t)store->blk->size_bytes, "block_size_bytes",
 			 (int)store->blk->block_size, "write_cache", (int)store->conf->write_cache,
-			 "read_only", (int)lun->read_only, "sessions", sessions, "in_flight",
-			 (json_int_t)stats.in_flight, "read_ops", (json_int_t)stats.reads,
-			 "write_ops", (json_int_t)stats.writes, "read_bytes",
-			 (json_int_t)stats.read_bytes, "write_bytes", (json_int_t)stats.write_bytes,
-			 "errors", (json_int_t)stats.errors);
+			 "read_only", (int)lun->read_only, "sessions", (json_int_t)sessions,
+			 "in_flight", (json_int_t)stats.in_flight, "read_ops",
+			 (json_int_t)stats.reads, "write_ops", (json_int_t)stats.writes,
+			 "read_bytes", (json_int_t)stats.read_bytes, "write_bytes",
+			 (json_int_t)stats.write_bytes, "errors", (json_int_t)stats.errors);
 }
 
 static void lun_list(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
-	json_t *sessions = iscsi_session_list(yoked->iscsi);
-	json_t *rows = json_array(), *result = schema("yoke.lun.list/1");
 	struct export *export;
+	struct page page;
 
+	if (!page_begin(&page, request))
+		return;
 	TAILQ_FOREACH(export, &yoked->exports, link) {
-		json_int_t count = sessions_of(sessions, export->conf->name);
+		const struct conf_target *conf = export->conf;
+		unsigned sessions = iscsi_target_sessions(yoked->iscsi, conf->name);
 
-		for (unsigned i = 0; i < export->conf->lun_count; i++)
-			json_array_append_new(rows, lun_row(yoked, export, &export->conf->luns[i],
-							    count));
+		for (unsigned i = 0; i < conf->lun_count; i++)
+			if (page_wants(&page))
+				json_array_append_new(page.rows, lun_row(yoked, export,
+									 &conf->luns[i], sessions));
 	}
-	json_object_set_new(result, "luns", rows);
-	json_decref(sessions);
-	ctl_reply(request, result);
+	page_reply(&page, request, "yoke.lun.list/1", "luns");
 }
 
 static json_t *counters(const struct blk *blk)
@@ -148,12 +195,16 @@ static void backing_list(void *arg, struct ctl_request *request)
 		[CONF_DRIVER_FILE] = "file",
 	};
 	struct yoked *yoked = arg;
-	json_t *rows = json_array(), *result = schema("yoke.backing.list/1");
 	struct store *store;
+	struct page page;
 
-	TAILQ_FOREACH(store, &yoked->stores, link)
+	if (!page_begin(&page, request))
+		return;
+	TAILQ_FOREACH(store, &yoked->stores, link) {
+		if (!page_wants(&page))
+			continue;
 		json_array_append_new(
-			rows,
+			page.rows,
 			json_pack("{s:s, s:s, s:s, s:I, s:i, s:i, s:s, s:s, s:i, s:o}", "name",
 				  store->name, "driver", drivers[store->conf->driver], "path",
 				  store->conf->path, "size_bytes",
@@ -162,17 +213,20 @@ static void backing_list(void *arg, struct ctl_request *request)
 				  (int)store->blk->physical_block, "state", store_state_word(store),
 				  "cause", store->blk->state_cause, "in_flight",
 				  (int)store->blk->in_flight, "counters", counters(store->blk)));
-	json_object_set_new(result, "backings", rows);
-	ctl_reply(request, result);
+	}
+	page_reply(&page, request, "yoke.backing.list/1", "backings");
 }
 
 static void session_list(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
-	json_t *result = schema("yoke.session.list/1");
+	uint64_t after;
+	json_t *rows;
 
-	json_object_set_new(result, "sessions", iscsi_session_list(yoked->iscsi));
-	ctl_reply(request, result);
+	if (!parse_after(request, &after))
+		return;
+	rows = iscsi_session_list(yoked->iscsi, &after, PAGE_ROWS);
+	reply_rows(request, "yoke.session.list/1", "sessions", rows, after);
 }
 
 static void session_kill(void *arg, struct ctl_request *request)
@@ -199,17 +253,14 @@ static void events_list(void *arg, struct ctl_request *request)
 {
 	json_int_t after = ctl_integer(request, "after", 0);
 	json_int_t max = ctl_integer(request, "max", EVENTS_MAX);
-	json_t *result;
-
 	(void)arg;
 	if (after < 0 || max < 1 || max > EVENTS_MAX) {
 		ctl_fail(request, -EINVAL, "events: after is at least 0, max is 1 to %d",
 			 EVENTS_MAX);
 		return;
 	}
-	result = schema("yoke.events.list/1");
-	json_object_set_new(result, "events", event_list((uint64_t)after, (unsigned)max));
-	ctl_reply(request, result);
+	reply_rows(request, "yoke.events.list/1", "events",
+		   event_list((uint64_t)after, (unsigned)max), 0);
 }
 
 static void reload_done(void *arg, int error, const char *text, json_t *changes)
@@ -230,6 +281,7 @@ static void config_reload(void *arg, struct ctl_request *request)
 
 void lists_register(struct yoked *yoked)
 {
+	static const struct ctl_param list_params[] = { { "after", CTL_STRING, false }, { 0 } };
 	static const struct ctl_param kill_params[] = { { "id", CTL_STRING, true }, { 0 } };
 	static const struct ctl_param event_params[] = {
 		{ "after", CTL_INTEGER, false },
@@ -237,10 +289,11 @@ void lists_register(struct yoked *yoked)
 		{ 0 },
 	};
 	static const struct ctl_command commands[] = {
-		{ "target.list", "targets, their portals and who may log in", NULL, target_list },
-		{ "lun.list", "LUNs, their state, size and traffic", NULL, lun_list },
-		{ "backing.list", "backings, their state and counters", NULL, backing_list },
-		{ "session.list", "sessions of initiators", NULL, session_list },
+		{ "target.list", "targets, their portals and who may log in", list_params,
+		  target_list },
+		{ "lun.list", "LUNs, their state, size and traffic", list_params, lun_list },
+		{ "backing.list", "backings, their state and counters", list_params, backing_list },
+		{ "session.list", "sessions of initiators", list_params, session_list },
 		{ "session.kill", "close a session", kill_params, session_kill },
 		{ "events.list", "what happened", event_params, events_list },
 		{ "config.reload", "apply the configuration file anew", NULL, config_reload },

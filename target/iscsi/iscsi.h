@@ -83,8 +83,14 @@ int iscsi_target_change(struct iscsi_server *server, const struct iscsi_target_c
 void iscsi_target_remove(struct iscsi_server *server, const char *name, void (*done)(void *arg),
 			 void *arg);
 
-/* Rows for session.list, as man/yoke-rpc.7 describes them; owned by the caller. */
-json_t *iscsi_session_list(struct iscsi_server *server);
+/*
+ * Rows for session.list, as man/yoke-rpc.7 describes them; owned by the caller. At most MAX of
+ * those with an id above *AFTER, in the order of their ids; *AFTER becomes the last one's, or 0
+ * if there are no more.
+ */
+json_t *iscsi_session_list(struct iscsi_server *server, uint64_t *after, unsigned max);
+/* Sessions of the target NAME. */
+unsigned iscsi_target_sessions(const struct iscsi_server *server, const char *name);
 /* Close a session by its id (the 64-bit number of its row). -ENOENT. */
 int iscsi_session_kill(struct iscsi_server *server, uint64_t id, const char *reason);
 

@@ -432,7 +432,7 @@ struct iscsi_portal *iscsi_portal_find(struct iscsi_server *server, const char *
 void iscsi_portal_free(struct iscsi_portal *portal);
 
 /* target.c */
-struct iscsi_target *iscsi_target_find(struct iscsi_server *server, const char *name);
+struct iscsi_target *iscsi_target_find(const struct iscsi_server *server, const char *name);
 bool iscsi_target_admits(const struct iscsi_target *target, const char *portal,
 			 const char *initiator);
 bool iscsi_target_on_portal(const struct iscsi_target *target, const char *portal);

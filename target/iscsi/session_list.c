@@ -118,13 +118,23 @@ static json_t *row(const struct iscsi_session *session)
 	return object;
 }
 
-json_t *iscsi_session_list(struct iscsi_server *server)
+json_t *iscsi_session_list(struct iscsi_server *server, uint64_t *after, unsigned max)
 {
 	const struct iscsi_session *session;
 	json_t *rows = json_array();
+	uint64_t last = *after;
 
-	TAILQ_FOREACH(session, &server->sessions, link)
+	TAILQ_FOREACH(session, &server->sessions, link) {
+		if (session->id <= last)
+			continue;
+		if (json_array_size(rows) == max) {
+			*after = last;
+			return rows;
+		}
 		json_array_append_new(rows, row(session));
+		last = session->id;
+	}
+	*after = 0;
 	return rows;
 }
 

@@ -41,7 +41,7 @@ static int strings_copy(struct iscsi_strings *to, const char *const *from, unsig
 	return 0;
 }
 
-struct iscsi_target *iscsi_target_find(struct iscsi_server *server, const char *name)
+struct iscsi_target *iscsi_target_find(const struct iscsi_server *server, const char *name)
 {
 	struct iscsi_target *target;
 
@@ -200,4 +200,11 @@ void iscsi_target_remove(struct iscsi_server *server, const char *name, void (*d
 		if (session->target == target && session->conn)
 			iscsi_conn_close(session->conn, "target removed");
 	removed_if_idle(target);
+}
+
+unsigned iscsi_target_sessions(const struct iscsi_server *server, const char *name)
+{
+	const struct iscsi_target *target = iscsi_target_find(server, name);
+
+	return target ? target->sessions : 0;
 }

@@ -247,6 +247,40 @@ START_TEST(a_call_carries_the_parameters_of_the_table)
 }
 END_TEST
 
+START_TEST(a_list_in_pages_is_one_list)
+{
+	static const char *const pages[] = {
+		"{\"schema\":\"yoke.target.list/1\",\"targets\":[{\"name\":\"a\"}],\"next\":\"64\"}",
+		"{\"schema\":\"yoke.target.list/1\",\"targets\":[{\"name\":\"b\"}],\"next\":\"128\"}",
+		"{\"schema\":\"yoke.target.list/1\",\"targets\":[{\"name\":\"c\"}]}",
+		NULL,
+	};
+	struct fake_rpc *fake = fake_rpc_start(path, FAKE_RPC_RESULTS, pages);
+	struct run r = run("target list --json", false, 0);
+	char *got = fake_rpc_stop(fake);
+
+	ck_assert_int_eq(r.code, EXIT_DONE);
+	ck_assert_str_eq(r.out, "{\"schema\":\"yoke.target.list/1\",\"targets\":[{\"name\":\"a\"},"
+				"{\"name\":\"b\"},{\"name\":\"c\"}]}\n");
+	ck_assert_ptr_nonnull(strstr(got, "\"params\":{\"after\":\"64\"}"));
+	ck_assert_ptr_nonnull(strstr(got, "\"params\":{\"after\":\"128\"}"));
+	free(got);
+	free_run(&r);
+}
+END_TEST
+
+START_TEST(a_list_without_end_ends)
+{
+	static const char *const page[] = { "{\"targets\":[],\"next\":\"64\"}", NULL };
+	struct fake_rpc *fake = fake_rpc_start(path, FAKE_RPC_RESULTS, page);
+	struct run r = run("target list --json", false, 0);
+
+	ck_assert_int_eq(r.code, EXIT_DONE);
+	free(fake_rpc_stop(fake));
+	free_run(&r);
+}
+END_TEST
+
 START_TEST(each_failure_has_its_exit_code_and_sentence)
 {
 	static const struct {
@@ -374,6 +408,8 @@ int main(void)
 			    ARRAY_LEN(transcripts));
 	tcase_add_test(tcase, on_any_width_no_line_is_longer_and_no_value_is_cut);
 	tcase_add_test(tcase, a_call_carries_the_parameters_of_the_table);
+	tcase_add_test(tcase, a_list_in_pages_is_one_list);
+	tcase_add_test(tcase, a_list_without_end_ends);
 	tcase_add_test(tcase, each_failure_has_its_exit_code_and_sentence);
 	tcase_add_test(tcase, without_yoked_the_exit_code_is_3_and_a_check_is_unknown);
 	tcase_add_test(tcase, a_refused_reload_tells_the_line_first_and_that_nothing_changed);

@@ -317,7 +317,11 @@ class Target:
 
     def sessions(self):
         """The daemon's own list of sessions."""
-        return self.call("session.list")["sessions"]
+        rows, result = [], {"next": "0"}
+        while "next" in result:
+            result = self.call("session.list", after=result["next"])
+            rows += result["sessions"]
+        return rows
 
     def add_fault(self, backing, kind, **params):
         """A rule for a backing: kind "stuck" (until removed), "delay" (delay_ms), "error", "torn";
