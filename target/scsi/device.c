@@ -4,7 +4,8 @@
  * through which every task goes.
  *
  * Invariants:
- * 1. maps is in order of LUN; a mapping lives while it counts a task or a function.
+ * 1. maps is in order of LUN; a mapping lives while it counts a task or a function. One that
+ *    leaves keeps its place behind the one that took its LUN, if there is one.
  * 2. A LUN that is masked, leaving or not mapped is the same to an initiator: not there.
  * 3. Every registered nexus has a set of unit attentions for every mapping's slot.
  * 4. Unit attentions are reported before anything else about a command is judged.
@@ -37,15 +38,15 @@ int device_lun_number(uint64_t lun)
 	return -1;
 }
 
-/* Index of the first mapping at or above LUN. */
-static unsigned lower_bound(const struct scsi_device *device, uint32_t lun)
+/* Index of the first mapping at or above KEY. */
+static unsigned lower_bound(const struct scsi_device *device, uint64_t key)
 {
 	unsigned low = 0, high = device->map_count;
 
 	while (low < high) {
 		unsigned mid = (low + high) / 2;
 
-		if (device->maps[mid]->lun < lun)
+		if (device->maps[mid]->key < key)
 			low = mid + 1;
 		else
 			high = mid;
@@ -53,16 +54,17 @@ static unsigned lower_bound(const struct scsi_device *device, uint32_t lun)
 	return low;
 }
 
-struct scsi_mapping *device_next(struct scsi_device *device, uint32_t lun)
+struct scsi_mapping *device_next(struct scsi_device *device, uint64_t key)
 {
-	unsigned i = lower_bound(device, lun);
+	unsigned i = lower_bound(device, key);
 
 	return i < device->map_count ? device->maps[i] : NULL;
 }
 
 struct scsi_mapping *device_find(struct scsi_device *device, int number)
 {
-	struct scsi_mapping *mapping = number < 0 ? NULL : device_next(device, (uint32_t)number);
+	struct scsi_mapping *mapping =
+		number < 0 ? NULL : device_next(device, mapping_key((unsigned)number));
 
 	return mapping && mapping->lun == number ? mapping : NULL;
 }
@@ -109,7 +111,7 @@ static void mapping_free(struct scsi_mapping *mapping)
 	struct scsi_lu *lu = mapping->lu;
 	void (*done)(void *arg) = mapping->done;
 	void *done_arg = mapping->done_arg;
-	unsigned i = lower_bound(device, mapping->lun);
+	unsigned i = lower_bound(device, mapping->key);
 
 	assert(device->maps[i] == mapping && mapping->tasks == 0);
 	device->map_count--;
@@ -199,7 +201,7 @@ static int maps_reserve(struct scsi_device *device, unsigned count)
 
 static int map(struct scsi_device *device, uint16_t lun, struct scsi_lu *lu, bool read_only)
 {
-	unsigned i = lower_bound(device, lun), slot = free_slot(device);
+	unsigned i = lower_bound(device, mapping_key(lun)), slot = free_slot(device);
 	struct scsi_mapping *mapping;
 
 	if (maps_reserve(device, device->map_count + 1) ||
@@ -211,6 +213,7 @@ static int map(struct scsi_device *device, uint16_t lun, struct scsi_lu *lu, boo
 	mapping->device = device;
 	mapping->lu = scsi_lu_ref(lu);
 	mapping->lun = lun;
+	mapping->key = mapping_key(lun + 1u) - ++device->mappings_made;
 	mapping->slot = slot;
 	mapping->read_only = read_only;
 	lu->front = device->front;
@@ -226,13 +229,16 @@ static int map(struct scsi_device *device, uint16_t lun, struct scsi_lu *lu, boo
 
 int scsi_device_map(struct scsi_device *device, uint16_t lun, struct scsi_lu *lu, bool read_only)
 {
+	const struct scsi_mapping *there;
+
 	if (!lu) {
 		scsi_device_unmap(device, lun, NULL, NULL);
 		return 0;
 	}
 	if (lun > SCSI_LUN_MAX)
 		return -EINVAL;
-	if (device_find(device, lun))
+	there = device_find(device, lun);
+	if (there && !there->leaving)
 		return -EEXIST;
 	if (lu->front && lu->front != device->front)
 		return -EXDEV;
@@ -243,12 +249,11 @@ void scsi_device_unmap(struct scsi_device *device, uint16_t lun, void (*done)(vo
 {
 	struct scsi_mapping *mapping = device_find(device, lun);
 
-	if (!mapping) {
+	if (!mapping || mapping->leaving) {
 		if (done)
 			done(arg);
 		return;
 	}
-	assert(!mapping->leaving);
 	mapping->leaving = true;
 	mapping->done = done;
 	mapping->done_arg = arg;

@@ -52,9 +52,9 @@ typedef bool scsi_mask_fn(void *arg, uint16_t lun, const char *initiator);
 /*
  * Map (takes a reference) or, with LU NULL, unmap LUN. Every nexus gets
  * 06/3F/0E. Unmapping lets tasks in the set end first; DONE (may be NULL)
- * runs then. -EEXIST, -ENOMEM, -EINVAL (above SCSI_LUN_MAX), -EXDEV (the LU is
- * already mapped by a device of another front shard). Unmapping what is not mapped
- * is done at once.
+ * runs then; meanwhile LUN may become another. Unmapping what is not mapped, or
+ * is leaving already, is done at once. -EEXIST, -ENOMEM, -EINVAL (above
+ * SCSI_LUN_MAX), -EXDEV (the LU is already mapped by a device of another front shard).
  */
 #define SCSI_LUN_MAX 16383 /* flat addressing, SAM-5 4.7.7.3 */
 int scsi_device_map(struct scsi_device *device, uint16_t lun, struct scsi_lu *lu, bool read_only);

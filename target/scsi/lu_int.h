@@ -80,6 +80,7 @@ struct scsi_mapping {
 	struct scsi_device *device;
 	struct scsi_lu *lu;
 	uint16_t lun;
+	uint64_t key;  /* its place: by LUN, the newest first */
 	unsigned slot; /* of its unit attentions */
 	bool read_only;
 	bool leaving;   /* not there for new tasks */
@@ -95,6 +96,7 @@ struct scsi_device {
 	unsigned nexuses;           /* retired ones too */
 	struct scsi_mapping **maps; /* in order of LUN */
 	unsigned map_count, map_room;
+	uint64_t mappings_made;
 	struct task_set absent; /* tasks for LUNs that are not there */
 	struct scsi_tmf_list tmfs;
 	scsi_mask_fn *mask;
@@ -143,8 +145,13 @@ bool tmf_task_ended(struct scsi_device *device);
 /* ---- device.c: front */
 /* The mapping of LUN as INITIATOR sees it, or NULL. */
 struct scsi_mapping *device_lookup(struct scsi_device *device, uint64_t lun, const char *initiator);
-/* The first mapping at or above LUN, leaving ones too, or NULL. */
-struct scsi_mapping *device_next(struct scsi_device *device, uint32_t lun);
+/* Where the mappings of LUN begin: the one that is there, then those that leave. */
+static inline uint64_t mapping_key(unsigned lun)
+{
+	return (uint64_t)lun << 48;
+}
+/* The first mapping at or above KEY, leaving ones too, or NULL. */
+struct scsi_mapping *device_next(struct scsi_device *device, uint64_t key);
 bool device_visible(const struct scsi_mapping *mapping, const char *initiator);
 /* CONDITION for every nexus but EXCEPT (may be NULL) through which LU may be reached. */
 void device_raise(struct scsi_lu *lu, enum ua_condition condition, const struct scsi_nexus *except);
@@ -152,7 +159,7 @@ void device_raise(struct scsi_lu *lu, enum ua_condition condition, const struct 
 void device_mapping_put(struct scsi_mapping *mapping);
 /* The number in the 8 bytes of a LUN, or -1: an addressing method or level that nobody has here. */
 int device_lun_number(uint64_t lun);
-/* Mapped as NUMBER, whoever may see it, leaving ones too; or NULL. */
+/* Mapped as NUMBER, whoever may see it; else the last that leaves; or NULL. */
 struct scsi_mapping *device_find(struct scsi_device *device, int number);
 /* Unit attentions of TASK's nexus at its LU; NULL: it has none. */
 struct ua_set *device_ua(const struct scsi_task *task);

@@ -192,7 +192,8 @@ struct scsi_tmf {
 
 	/* The device server's. */
 	struct scsi_mapping *mapping; /* whose LU is being told, at its home */
-	uint32_t next_lun;            /* of the LUs still to be told */
+	const struct scsi_lu *lu;     /* that is at the LUN; only compared */
+	uint64_t next_key;            /* of the LUs still to be told */
 	bool told;                    /* every LU concerned was */
 	bool telling, arrived;
 	TAILQ_ENTRY(scsi_tmf) link;

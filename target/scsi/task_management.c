@@ -71,32 +71,42 @@ static bool concerns(const struct scsi_tmf *tmf, const struct scsi_task *task)
 	case NEXUS:
 		return own;
 	case ALL_TASKS:
-		return task->lu || task->lun == tmf->lun;
+		/* At one that left the LUN, others have a right to theirs. */
+		return task->lu == tmf->lu || (own && task->lun == tmf->lun) ||
+		       (!task->lu && task->lun == tmf->lun);
 	case EVERY_LU:
 		return task->lu || task->nexus->device == tmf->nexus->device;
 	}
 	return false;
 }
 
+/* The first mapping at or above KEY that TMF may concern: at its LUN, those that leave too. */
+static struct scsi_mapping *next_of(const struct scsi_tmf *tmf, uint64_t key)
+{
+	struct scsi_device *device = tmf->nexus->device;
+	int number = device_lun_number(tmf->lun);
+	struct scsi_mapping *mapping;
+
+	if (!of_one_lun(tmf))
+		return device_next(device, key);
+	if (number < 0)
+		return NULL;
+	mapping = device_next(device, max_u64(key, mapping_key((unsigned)number)));
+	return mapping && mapping->lun == number ? mapping : NULL;
+}
+
 /* For each set that TMF may concern; FN returning true ends it. */
 static bool visit(struct scsi_tmf *tmf, bool (*fn)(struct scsi_tmf *tmf, struct task_set *set))
 {
-	struct scsi_device *device = tmf->nexus->device;
 	struct scsi_mapping *mapping;
-	uint32_t lun;
+	uint64_t key;
 
-	if (of_one_lun(tmf)) {
-		mapping = device_find(device, device_lun_number(tmf->lun));
-		if (mapping && fn(tmf, &mapping->lu->set))
-			return true;
-		return fn(tmf, &device->absent);
-	}
-	for (lun = 0; (mapping = device_next(device, lun)); lun++) {
-		lun = mapping->lun;
+	for (key = 0; (mapping = next_of(tmf, key)); key++) {
+		key = mapping->key;
 		if (fn(tmf, &mapping->lu->set))
 			return true;
 	}
-	return fn(tmf, &device->absent);
+	return fn(tmf, &tmf->nexus->device->absent);
 }
 
 static bool present(struct scsi_tmf *tmf, struct task_set *set)
@@ -161,24 +171,20 @@ static bool end_idle(struct scsi_tmf *tmf, struct task_set *set)
 	return false;
 }
 
+static bool resets(const struct scsi_tmf *tmf, const struct scsi_lu *lu)
+{
+	return rows[tmf->function].condition != UA_NONE && (!of_one_lun(tmf) || lu == tmf->lu);
+}
+
 static void raise_for_all(struct scsi_tmf *tmf)
 {
-	struct scsi_device *device = tmf->nexus->device;
-	enum ua_condition condition = rows[tmf->function].condition;
 	struct scsi_mapping *mapping;
-	uint32_t lun;
+	uint64_t key;
 
-	if (condition == UA_NONE)
-		return;
-	if (of_one_lun(tmf)) {
-		mapping = device_find(device, device_lun_number(tmf->lun));
-		if (mapping)
-			device_raise(mapping->lu, condition, NULL);
-		return;
-	}
-	for (lun = 0; (mapping = device_next(device, lun)); lun++) {
-		lun = mapping->lun;
-		device_raise(mapping->lu, condition, NULL);
+	for (key = 0; (mapping = next_of(tmf, key)); key++) {
+		key = mapping->key;
+		if (resets(tmf, mapping->lu))
+			device_raise(mapping->lu, rows[tmf->function].condition, NULL);
 	}
 }
 
@@ -226,7 +232,7 @@ static void at_home(struct shard_msg *msg)
 {
 	struct scsi_tmf *tmf = container_of(msg, struct scsi_tmf, msg);
 
-	if (rows[tmf->function].condition != UA_NONE)
+	if (resets(tmf, tmf->mapping->lu))
 		lu_reset(tmf->mapping->lu);
 	lu_sweep(tmf->mapping->lu);
 	msg->fn = back;
@@ -235,18 +241,9 @@ static void at_home(struct shard_msg *msg)
 
 static struct scsi_mapping *next_to_tell(struct scsi_tmf *tmf)
 {
-	struct scsi_device *device = tmf->nexus->device;
-	struct scsi_mapping *mapping;
+	struct scsi_mapping *mapping = next_of(tmf, tmf->next_key);
 
-	if (tmf->next_lun > SCSI_LUN_MAX)
-		return NULL;
-	if (of_one_lun(tmf)) {
-		mapping = device_find(device, device_lun_number(tmf->lun));
-		tmf->next_lun = SCSI_LUN_MAX + 1;
-	} else {
-		mapping = device_next(device, tmf->next_lun);
-		tmf->next_lun = mapping ? mapping->lun + 1u : SCSI_LUN_MAX + 1;
-	}
+	tmf->next_key = mapping ? mapping->key + 1 : UINT64_MAX;
 	return mapping;
 }
 
@@ -303,6 +300,7 @@ static void query(struct scsi_tmf *tmf)
 void scsi_tmf_submit(struct scsi_tmf *tmf)
 {
 	struct scsi_device *device = tmf->nexus->device;
+	const struct scsi_mapping *there;
 	const struct row *row;
 
 	if ((unsigned)tmf->function >= ARRAY_LEN(rows) || !rows[tmf->function].supported) {
@@ -310,9 +308,10 @@ void scsi_tmf_submit(struct scsi_tmf *tmf)
 		return;
 	}
 	row = &rows[tmf->function];
+	there = device_lookup(device, tmf->lun, tmf->nexus->id.initiator);
+	tmf->lu = there ? there->lu : NULL;
 	/* Its own tasks may be left at a LUN that went; the tasks of others are none of its business. */
-	if (of_one_lun(tmf) && !device_lookup(device, tmf->lun, tmf->nexus->id.initiator) &&
-	    (row->scope == ALL_TASKS || !visit(tmf, present))) {
+	if (of_one_lun(tmf) && !there && (row->scope == ALL_TASKS || !visit(tmf, present))) {
 		finish(tmf, SCSI_TMF_NO_LUN);
 		return;
 	}
@@ -324,7 +323,7 @@ void scsi_tmf_submit(struct scsi_tmf *tmf)
 		finish(tmf, SCSI_TMF_NO_TASK);
 		return;
 	}
-	tmf->next_lun = 0;
+	tmf->next_key = 0;
 	tmf->told = false;
 	tmf->mapping = NULL;
 	TAILQ_INSERT_TAIL(&device->tmfs, tmf, link);

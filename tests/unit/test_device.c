@@ -136,6 +136,101 @@ START_TEST(unmapping_lets_tasks_end_and_hides_the_lun_meanwhile)
 }
 END_TEST
 
+static struct fake_blk *held_disk(bool *closed)
+{
+	struct fake_blk *fake = fake_blk_new(rig_env, 1 * MIB, 512, BLK_FUA);
+
+	fake->closed = closed;
+	return fake;
+}
+
+static void held_read(struct rig_task *rig, struct scsi_nexus *of)
+{
+	rig_init(rig, of, 0, CDB(0x28, 0, 0, 0, 0, 0, 0, 0, 1));
+	rig_submit(rig);
+	ck_assert_uint_eq(rig->done, 0);
+}
+
+START_TEST(a_lun_becomes_another_while_tasks_of_the_one_before_run)
+{
+	struct fake_blk *fake[3];
+	bool closed[3] = { false };
+	unsigned i, done = 0;
+
+	start(_i);
+	for (i = 0; i < 3; i++) {
+		fake[i] = held_disk(&closed[i]);
+		rig_map(0, &fake[i]->blk);
+		rig_clear_ua(nexus, 0);
+		held_read(&t[i], nexus);
+		scsi_device_unmap(rig_device, 0, NULL, NULL);
+	}
+	scsi_device_unmap(rig_device, 0, count, &done);
+	ck_assert_uint_eq(done, 1);
+	rig_map(0, rig_ram(2 * MIB, 512));
+	ck_assert_uint_eq(rig_sense(rig_do(nexus, 0, TUR)), 0x062900);
+	rig_clear_ua(nexus, 0);
+	ck_assert_uint_eq(get_be32(rig_do(nexus, 0, CDB(0x25))->data), 4095);
+	ck_assert_uint_eq(get_be32(rig_do(nexus, 0, CDB(0xa0, 0, 0, 0, 0, 0, 0, 0, 1, 0))->data),
+			  8);
+	for (i = 3; i-- > 0;) { /* the oldest last */
+		fake_blk_end(fake[i], 0);
+		rig_run();
+		ck_assert_uint_eq(t[i].done, 1);
+		ck_assert(closed[i]);
+	}
+	ck_assert_uint_eq(rig_sense(rig_do(nexus, 0, TUR)), 0);
+	stop();
+}
+END_TEST
+
+static const struct {
+	enum scsi_tmf_function function;
+	bool waits;  /* for its own task at the one before */
+	bool resets; /* the one that is there now */
+} at_another[] = {
+	{ SCSI_ABORT_TASK, true, false },     { SCSI_ABORT_TASK_SET, true, false },
+	{ SCSI_CLEAR_TASK_SET, true, false }, { SCSI_LUN_RESET, true, true },
+	{ SCSI_TARGET_RESET, true, true },    { SCSI_NEXUS_RESET, true, false },
+};
+
+START_TEST(functions_reach_own_tasks_at_the_one_before)
+{
+	struct scsi_nexus *other;
+	struct fake_blk *fake;
+	struct rig_tmf tmf;
+
+	start(_i % 2);
+	other = rig_nexus(2);
+	fake = held_disk(NULL);
+	rig_map(0, &fake->blk);
+	rig_clear_ua(nexus, 0);
+	rig_clear_ua(other, 0);
+	held_read(&t[0], nexus);
+	held_read(&t[1], other);
+	scsi_device_unmap(rig_device, 0, NULL, NULL);
+	rig_map(0, rig_ram(1 * MIB, 512));
+	rig_clear_ua(nexus, 0);
+	rig_clear_ua(other, 0);
+	rig_tmf(&tmf, nexus, at_another[_i / 2].function, 0, t[0].task.tag);
+	ck_assert_uint_eq(tmf.done, !at_another[_i / 2].waits);
+	ck_assert_uint_eq(rig_sense(rig_do(other, 0, TUR)) == 0, !at_another[_i / 2].resets);
+	fake_blk_end(fake, 0);
+	rig_run();
+	ck_assert_uint_eq(t[0].task.outcome, SCSI_ABORTED);
+	/* What another left there is its own, unless all of the target is reset. */
+	ck_assert_uint_eq(tmf.done, at_another[_i / 2].function != SCSI_TARGET_RESET);
+	fake_blk_end(fake, 0);
+	rig_run();
+	ck_assert_uint_eq(tmf.done, 1);
+	ck_assert_uint_eq(t[1].task.status, at_another[_i / 2].function == SCSI_TARGET_RESET ?
+						    SCSI_TASK_ABORTED :
+						    SCSI_GOOD);
+	scsi_nexus_free(other);
+	stop();
+}
+END_TEST
+
 START_TEST(each_nexus_sees_power_on_once_at_each_lun_then_news_in_order)
 {
 	struct scsi_nexus *other;
@@ -232,6 +327,9 @@ int main(void)
 	tcase_add_test(tc, mapping_is_refused_with_the_reason);
 	tcase_add_loop_test(tc, a_read_only_mapping_protects_here_and_not_there, 0, 2);
 	tcase_add_loop_test(tc, unmapping_lets_tasks_end_and_hides_the_lun_meanwhile, 0, 4);
+	tcase_add_loop_test(tc, a_lun_becomes_another_while_tasks_of_the_one_before_run, 0, 2);
+	tcase_add_loop_test(tc, functions_reach_own_tasks_at_the_one_before, 0,
+			    2 * ARRAY_LEN(at_another));
 	tcase_add_loop_test(tc, each_nexus_sees_power_on_once_at_each_lun_then_news_in_order, 0, 2);
 	tcase_add_loop_test(tc, a_lun_mapped_where_another_was_is_met_for_the_first_time, 0, 2);
 	tcase_add_loop_test(tc, what_the_transport_found_wrong_is_not_executed, 0, 2);
