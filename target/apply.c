@@ -218,25 +218,28 @@ static void apply_targets(struct apply *apply)
 {
 	struct yoked *yoked = apply->yoked;
 	struct export *export, *next;
-	int err = 0;
+	int err, first = 0;
 
 	TAILQ_FOREACH_SAFE(export, &yoked->exports, link, next) {
 		if (conf_target(apply->conf, export->name))
 			continue;
 		apply_note(apply, "target %s removed", export->name);
-		err = export_remove(yoked, export, NULL, NULL);
+		export_remove(yoked, export, NULL, NULL);
 	}
-	for (unsigned i = 0; !err && i < apply->conf->target_count; i++) {
+	/* All of them, whatever fails: none may keep a pointer into the old configuration. */
+	for (unsigned i = 0; i < apply->conf->target_count; i++) {
 		const struct conf_target *target = &apply->conf->targets[i];
 
 		export = export_find(yoked, target->name);
 		err = export ? export_change(yoked, export, apply->conf, target, apply->changes) :
 			       export_add(yoked, apply->conf, target, apply->changes);
+		if (!first)
+			first = err;
 	}
 	/* Only memory can be short here, and then nothing better can be done than to say so. */
-	if (err)
-		apply_refuse(apply, err, "%s: half applied: %s. Restart yoked", apply->conf->file,
-			     strerror(-err));
+	if (first)
+		apply_refuse(apply, first, "%s: half applied: %s. Restart yoked", apply->conf->file,
+			     strerror(-first));
 }
 
 /* ---- the sequence ---- */

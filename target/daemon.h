@@ -39,6 +39,7 @@ struct export
 	char *name;
 	const struct conf_target *conf; /* in the running configuration */
 	struct scsi_device *device;
+	struct removal *removal;
 };
 TAILQ_HEAD(export_list, export);
 
@@ -116,7 +117,7 @@ int export_add(struct yoked *yoked, const struct conf *conf, const struct conf_t
 int export_change(struct yoked *yoked, struct export *export, const struct conf *conf,
 		  const struct conf_target *target, json_t *changes);
 /* EXPORT is freed at once; DONE (may be NULL) runs when its last session and task have gone. */
-int export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg);
+void export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg);
 struct export *export_find(const struct yoked *yoked, const char *name);
 
 /* ---- path_watch.c: sessions' events become paths ---- */

@@ -102,6 +102,13 @@ static int map_lun(struct yoked *yoked, struct export *export, const struct conf
 		       -ENOENT;
 }
 
+/* What ends an export: made with it, so that it cannot fail. */
+struct removal {
+	struct scsi_device *device;
+	void (*done)(void *arg);
+	void *arg;
+};
+
 int export_add(struct yoked *yoked, const struct conf *conf, const struct conf_target *target,
 	       json_t *changes)
 {
@@ -114,7 +121,8 @@ int export_add(struct yoked *yoked, const struct conf *conf, const struct conf_t
 	export->name = strdup(target->name);
 	export->conf = target;
 	export->device = scsi_device_new(target->name, yoked->shard);
-	if (!export->name || !export->device)
+	export->removal = calloc(1, sizeof(*export->removal));
+	if (!export->name || !export->device || !export->removal)
 		goto out;
 	scsi_device_mask(export->device, export_mask, export);
 	err = set_ports(export->device, conf, target);
@@ -132,6 +140,7 @@ int export_add(struct yoked *yoked, const struct conf *conf, const struct conf_t
 out:
 	if (export->device)
 		scsi_device_free(export->device);
+	free(export->removal);
 	free(export->name);
 	free(export);
 	return err;
@@ -198,12 +207,6 @@ int export_change(struct yoked *yoked, struct export *export, const struct conf 
 	return iscsi_target_change(yoked->iscsi, &front);
 }
 
-struct removal {
-	struct scsi_device *device;
-	void (*done)(void *arg);
-	void *arg;
-};
-
 static void removal_done(void *arg)
 {
 	struct removal *removal = arg;
@@ -214,12 +217,10 @@ static void removal_done(void *arg)
 	free(removal);
 }
 
-int export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg)
+void export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg)
 {
-	struct removal *removal = calloc(1, sizeof(*removal));
+	struct removal *removal = export->removal;
 
-	if (!removal)
-		return -ENOMEM;
 	removal->device = export->device;
 	removal->done = done;
 	removal->arg = arg;
@@ -231,7 +232,6 @@ int export_remove(struct yoked *yoked, struct export *export, void (*done)(void 
 	iscsi_target_remove(yoked->iscsi, export->name, removal_done, removal);
 	free(export->name);
 	free(export);
-	return 0;
 }
 
 struct export *export_find(const struct yoked *yoked, const char *name)

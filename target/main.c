@@ -118,8 +118,7 @@ static void stop_iscsi_done(void *arg)
 	daemon->exports_left = 1;
 	TAILQ_FOREACH_SAFE(export, &daemon->yoked.exports, link, next) {
 		daemon->exports_left++;
-		if (export_remove(&daemon->yoked, export, stop_export_done, daemon))
-			_exit(1);
+		export_remove(&daemon->yoked, export, stop_export_done, daemon);
 	}
 	stop_export_done(daemon);
 }
