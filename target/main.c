@@ -44,6 +44,7 @@ struct daemon {
 	ev_timer stop_limit;
 	unsigned exports_left;
 	bool stopping;
+	bool reload_again; /* SIGHUP while a reload is under way, which may have read the file before */
 	int status;
 };
 
@@ -145,14 +146,6 @@ static void stop(struct daemon *daemon, const char *reason)
 		iscsi_server_stop(yoked->iscsi, stop_iscsi_done, daemon);
 }
 
-static void applied(struct yoked *yoked)
-{
-	struct daemon *daemon = container_of(yoked, struct daemon, yoked);
-
-	if (daemon->stopping)
-		iscsi_server_stop(yoked->iscsi, stop_iscsi_done, daemon);
-}
-
 /* ---- signals ---- */
 
 /* The events tell how it went. */
@@ -164,6 +157,23 @@ static void reload_done(void *arg, int error, const char *text, json_t *changes)
 	(void)changes;
 }
 
+static void reload(struct daemon *daemon)
+{
+	daemon->reload_again = daemon->yoked.applying != NULL;
+	if (!daemon->reload_again)
+		apply_start(&daemon->yoked, NULL, reload_done, daemon);
+}
+
+static void applied(struct yoked *yoked)
+{
+	struct daemon *daemon = container_of(yoked, struct daemon, yoked);
+
+	if (daemon->stopping)
+		iscsi_server_stop(yoked->iscsi, stop_iscsi_done, daemon);
+	else if (daemon->reload_again)
+		reload(daemon);
+}
+
 static void on_reload(struct ev_loop *ev, ev_signal *signal, int revents)
 {
 	struct daemon *daemon = signal->data;
@@ -171,7 +181,7 @@ static void on_reload(struct ev_loop *ev, ev_signal *signal, int revents)
 	(void)ev;
 	(void)revents;
 	if (!daemon->stopping)
-		apply_start(&daemon->yoked, NULL, reload_done, daemon);
+		reload(daemon);
 }
 
 static void on_stop(struct ev_loop *ev, ev_signal *sig, int revents)

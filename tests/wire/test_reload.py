@@ -4,7 +4,9 @@
 """Reload under load: targets, LUNs, allow lists and portals come, change and go; a session that is
 not concerned runs verified I/O and does not notice. A bad file changes nothing."""
 
+import fcntl
 import os
+import signal
 import socket
 import time
 
@@ -16,6 +18,7 @@ from target import Target, free_ports, own_address, wait_until
 
 KEPT, OTHER, NEW = ("iqn.2026-11.org.yoke:" + name for name in ("kept", "other", "new"))
 HOST = "iqn.2026-11.org.yoke.host:"
+LUN_RESET = 5
 
 
 def lun(backing, **more):
@@ -203,6 +206,67 @@ def a_port_that_somebody_has_is_named_and_nothing_changes():
         session.ping()
         t.addresses[:] = good
         check(t.reload() == [], "something had changed")
+
+
+def moved(luns, what):
+    """LUNs 0 and 1, which have stuck commands, as others."""
+    return {"exchanged": {0: luns[1], 1: luns[0]},
+            "read-only": {n: dict(it, read_only=True) for n, it in luns.items()},
+            "gone": {5: luns[0], 6: luns[1]}}[what]
+
+
+@case(each=["exchanged", "read-only", "gone"])
+def luns_with_stuck_commands_become_others_and_come_back(what):
+    """Twice, so that two generations of a LUN wait for their commands behind the one that is."""
+    with Reloading() as t:
+        here = {0: lun("b"), 1: lun("c")}
+        t.backings["c"] = {"size": "8M"}
+        for name in (OTHER, NEW):
+            t.targets[name] = {"lun": here}
+        t.reload()
+        sessions = [t.login(target=name, lun=None) for name in (OTHER, NEW)]
+        tasks = []
+        for backing in "b", "c":
+            t.add_fault(backing, "stuck")
+        for now in (moved(here, what), here) * 2:
+            for session in sessions:
+                for number in t.targets[NEW]["lun"]:
+                    scsi.ready(session, number)
+                    tasks.append(scsi.start(session, scsi.read10(0, 8), lun=number, read=4096))
+            t.held(len(tasks))
+            for name in (OTHER, NEW):
+                t.targets[name] = {"lun": now}
+            check(t.reload(), "nothing changed")
+        t.clear_faults()
+        for session in sessions:
+            session.until(lambda: not session.tasks)    # pylint: disable=cell-var-from-loop
+            check(session.tmf(LUN_RESET) == 0, "LUN RESET after all")
+            for number in 0, 1:
+                scsi.ready(session, number)
+                scsi.write(session, 8, bytes(4096), lun=number)
+            session.close()
+        check(all(task.done for task in tasks), "a command is left")
+
+
+@case
+def a_hangup_while_a_reload_waits_is_not_lost():
+    """The file may have been read before it was written: so it is read once more."""
+    with Reloading() as t:
+        path = t.dir + "/held.img"
+        with open(path, "wb") as held:
+            held.truncate(32 << 20)
+            fcntl.flock(held, fcntl.LOCK_EX)
+            t.backings["held"] = {"driver": "file", "path": path}
+            t.targets[NEW] = {"lun": {0: lun("held")}}
+            t.rewrite()
+            t.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "waiting" in t.log(), what="the reload to wait")
+            t.targets[NEW] = {"lun": {3: lun("b")}}
+            t.rewrite()
+            for _ in range(5):
+                t.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: [row["lun"] for row in t.call("lun.list")["luns"]
+                            if row["target"] == NEW] == [3], what="the newest file")
 
 
 @case
