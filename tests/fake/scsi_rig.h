@@ -91,7 +91,7 @@ static inline void rig_start(bool remote)
 	rig_current = &rig_front;
 	rig_lu_home = remote ? &rig_home : &rig_front;
 	rig_device = scsi_device_new(RIG_NAME, &rig_front);
-	rig_pool = buf_pool_new(512 * MIB);
+	rig_pool = buf_pool_new(64 * MIB);
 	assert(rig_device && rig_pool);
 }
 
