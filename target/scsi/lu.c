@@ -200,6 +200,7 @@ void lu_run(struct shard_msg *msg)
 	lt->lu = lu;
 	lt->waits = lt->locked = false;
 	lt->done = 0;
+	lt->drained = NULL;
 	task->lu_private = lt;
 	if (atomic_load(&task->aborting))
 		scsi_complete(task);
@@ -350,7 +351,10 @@ static void flushed(struct io *io, void *arg)
 		scsi_complete(lt->task);
 		return;
 	}
-	step(lt);
+	if (lt->drained && !atomic_load(&lt->task->aborting))
+		lt->drained(lt->task);
+	else
+		step(lt);
 }
 
 /* A read with FUA comes from the medium: what a volatile cache has goes there first. */
@@ -360,6 +364,9 @@ static void granted(struct rangelock_hold *hold)
 
 	lt->waits = false;
 	lt->locked = true;
+	/* Not before: while it waited the cache may have been turned off. */
+	if (lt->write && !lt->lu->wce)
+		lt->flags |= IO_FUA;
 	if (!lt->flush_first) {
 		step(lt);
 		return;
@@ -396,8 +403,6 @@ void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t of
 	lt->flags = write ? flags : flags & ~IO_FUA;
 	lt->offset = offset;
 	lt->length = length;
-	if (write && !lu->wce)
-		lt->flags |= IO_FUA;
 	take_range(lt);
 }
 
@@ -418,10 +423,11 @@ void lu_flush(struct scsi_task *task)
 	blk_submit(task->lu->blk, &lt->io, flush_done, lt);
 }
 
-void lu_drain_and_flush(struct scsi_task *task)
+void lu_drain_and_flush(struct scsi_task *task, void (*then)(struct scsi_task *task))
 {
 	struct lu_task *lt = task->lu_private;
 
+	lt->drained = then;
 	lt->write = true;
 	lt->flush_first = true;
 	lt->offset = 0;

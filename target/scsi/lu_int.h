@@ -123,6 +123,7 @@ struct lu_task {
 	unsigned flags;          /* of its ios */
 	uint64_t offset, length; /* on the medium, of the whole command */
 	uint64_t done;           /* bytes of it that were moved */
+	void (*drained)(struct scsi_task *task);
 	struct rangelock_hold hold;
 	struct io io;
 	struct iovec iov[LU_IOV];
@@ -195,8 +196,11 @@ bool lu_check_range(struct scsi_task *task, uint64_t lba, uint64_t blocks);
 void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t offset,
 		 uint64_t length);
 void lu_flush(struct scsi_task *task);
-/* The same once every command that runs has ended, none starting meanwhile. */
-void lu_drain_and_flush(struct scsi_task *task);
+/*
+ * The same once every command that runs has ended, none starting meanwhile; then THEN, which
+ * completes TASK. An abort or a failed flush ends it without THEN.
+ */
+void lu_drain_and_flush(struct scsi_task *task, void (*then)(struct scsi_task *task));
 
 /* ---- run and length functions of the table's rows */
 void scsi_test_unit_ready(struct scsi_task *task);

@@ -7,7 +7,8 @@
  * 2. Changeable values are a mask of what MODE SELECT takes; a list that changes any other
  *    bit changes nothing at all.
  * 3. No page is saved: PS is 0, asking for saved values and asking to save are refused.
- * 4. WCE goes from 1 to 0 only with everything answered before durable.
+ * 4. WCE goes from 1 to 0 only with everything answered before durable: a list that turns the
+ *    cache off takes effect after the flush, and not at all if that fails or is aborted.
  * 5. The other nexuses learn of a change before the command ends.
  *
  * Not here: what the parameters do (lu.c, task_management.c, sense.c read them off the logical unit).
@@ -327,7 +328,29 @@ static unsigned check_header(struct scsi_task *task, const uint8_t *list, unsign
 	return header + size;
 }
 
-/* Every page was checked. True: some value is another than before. */
+/* The page at ENTRY of a list that was checked; *HEADER is where its parameters begin. */
+static const struct mode_page *page_at(const uint8_t *entry, unsigned *header)
+{
+	*header = entry[0] & 0x40 ? 4 : 2;
+	return find_page(entry[0] & 0x3f, *header == 4 ? entry[1] : 0);
+}
+
+static bool turns_cache_off(const struct scsi_lu *lu, const uint8_t *list, unsigned at,
+			    unsigned length)
+{
+	const struct mode_page *page;
+	bool wce = lu->wce;
+	unsigned header;
+
+	for (; at < length; at += header + page->length) {
+		page = page_at(list + at, &header);
+		if (page->apply == set_caching)
+			wce = list[at + header] & WCE;
+	}
+	return lu->wce && !wce;
+}
+
+/* True: some value is another than before. */
 static bool apply_pages(struct scsi_lu *lu, const uint8_t *list, unsigned at, unsigned length)
 {
 	uint8_t before[PAGE_MAX];
@@ -336,8 +359,7 @@ static bool apply_pages(struct scsi_lu *lu, const uint8_t *list, unsigned at, un
 	bool changed = false;
 
 	for (; at < length; at += total) {
-		header = list[at] & 0x40 ? 4 : 2;
-		page = find_page(list[at] & 0x3f, header == 4 ? list[at + 1] : 0);
+		page = page_at(list + at, &header);
 		total = put_page(lu, page, CURRENT, before);
 		if (!page->apply || !memcmp(list + at + 1, before + 1, total - 1))
 			continue;
@@ -347,23 +369,31 @@ static bool apply_pages(struct scsi_lu *lu, const uint8_t *list, unsigned at, un
 	return changed;
 }
 
-static void take_list(struct scsi_task *task, const uint8_t *list, unsigned length)
+/* The whole list was checked. */
+static void take_list(struct scsi_task *task)
+{
+	unsigned length = (unsigned)task->transfer_length, first;
+	uint8_t list[LIST_MAX];
+
+	buf_read(&task->data, 0, list, length);
+	first = task->cdb[0] == 0x55 ? 8u + get_be16(list + 6) : 4u + list[3];
+	if (apply_pages(task->lu, list, first, length))
+		task->raise_others |= (uint32_t)1 << UA_MODE_CHANGED;
+	scsi_complete(task);
+}
+
+static void check_list(struct scsi_task *task, const uint8_t *list, unsigned length)
 {
 	unsigned first = check_header(task, list, length), at, size;
-	bool cached = task->lu->wce;
 
 	for (at = first, size = first; size && at < length; at += size)
 		size = check_page(task, list, at, length);
-	if (!size) {
+	if (!size)
 		scsi_complete(task);
-		return;
-	}
-	if (apply_pages(task->lu, list, first, length))
-		task->raise_others |= (uint32_t)1 << UA_MODE_CHANGED;
-	if (cached && !task->lu->wce)
-		lu_drain_and_flush(task);
+	else if (turns_cache_off(task->lu, list, first, length))
+		lu_drain_and_flush(task, take_list);
 	else
-		scsi_complete(task);
+		take_list(task);
 }
 
 void scsi_mode_select(struct scsi_task *task)
@@ -380,7 +410,7 @@ void scsi_mode_select(struct scsi_task *task)
 		scsi_fail(task, SCSI_R_PARAMETER_LIST_LENGTH);
 	} else if (length) {
 		buf_read(&task->data, 0, list, length);
-		take_list(task, list, (unsigned)length);
+		check_list(task, list, (unsigned)length);
 		return;
 	}
 	scsi_complete(task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* MODE SENSE: pages, subpages, page control, block descriptors, protection. */
+/* MODE SENSE and MODE SELECT: pages, page control, block descriptors, what takes effect when. */
 #include <check.h>
+#include <errno.h>
 
 #include "tests/fake/scsi_rig.h"
 
@@ -402,6 +403,48 @@ START_TEST(turning_the_cache_off_drains_and_flushes_first)
 }
 END_TEST
 
+/* While it drains, while it flushes; at the flush itself: an error, an abort. */
+START_TEST(the_cache_stays_on_unless_all_before_is_durable)
+{
+	bool early = _i == 0, fails = _i == 1;
+	static struct rig_task write, select;
+	uint8_t list[24], cdb[SCSI_CDB_MAX];
+	struct rig_tmf tmf;
+
+	start(true, false, 512);
+	memcpy(list, six(0x08, 0x08, 0), 24);
+	list[0] = list[2] = list[6] = 0;
+	rig_init(&write, nexus, 0, rig_rw(cdb, 0x2a, 0, 1));
+	rig_submit(&write);
+	rig_init(&select, nexus, 0, CDB(0x15, 0x10, 0, 0, 24));
+	rig_enter(&select, 1);
+	buf_write(&select.task.data, 0, list, 24);
+	scsi_task_submit(&select.task);
+	rig_run();
+	ck_assert_uint_eq(six(0x08, 0x08, 0)[6], 0x04);
+	if (early)
+		rig_tmf(&tmf, nexus, SCSI_ABORT_TASK, 0, select.task.tag);
+	fake_blk_end(fake, 0);
+	rig_run();
+	ck_assert_uint_eq(write.done, 1);
+	ck_assert_uint_eq(fake->held_count, early ? 0 : 1);
+	if (!early) {
+		ck_assert_uint_eq(six(0x08, 0x08, 0)[6], 0x04);
+		if (!fails)
+			rig_tmf(&tmf, nexus, SCSI_ABORT_TASK, 0, select.task.tag);
+		fake_blk_end(fake, fails ? -EIO : 0);
+		rig_run();
+	}
+	ck_assert_uint_eq(select.done, 1);
+	if (fails)
+		ck_assert_uint_eq(rig_sense(&select), 0x030c00);
+	else
+		ck_assert_uint_eq(select.task.outcome, SCSI_ABORTED);
+	ck_assert_uint_eq(six(0x08, 0x08, 0)[6], 0x04);
+	stop();
+}
+END_TEST
+
 START_TEST(a_logical_unit_reset_brings_the_defaults_back)
 {
 	struct rig_tmf tmf;
@@ -443,6 +486,7 @@ int main(void)
 	tcase_add_test(tc, saving_and_foreign_formats_are_refused);
 	tcase_add_loop_test(tc, a_block_descriptor_may_only_say_what_is_so, 0, 6);
 	tcase_add_test(tc, turning_the_cache_off_drains_and_flushes_first);
+	tcase_add_loop_test(tc, the_cache_stays_on_unless_all_before_is_durable, 0, 3);
 	tcase_add_test(tc, a_logical_unit_reset_brings_the_defaults_back);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
