@@ -16,6 +16,7 @@
  * (status.c, lists.c, faults.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@
 #define COMMANDS_PER_SESSION 128
 #define LOGIN_EXCHANGES_MAX 32
 #define CONNECTIONS_BEYOND_SESSIONS 1024
+#define FDS_BESIDE_SESSIONS 1024 /* backings, listeners, clients of the control socket */
 
 struct daemon {
 	struct yoked yoked;
@@ -230,15 +232,29 @@ static void start_done(void *arg, int error, const char *text, json_t *changes)
 	notify("READY=1");
 }
 
-/* Sessions are file descriptors: as many as the system lets us have. */
-static void raise_fd_limit(void)
+/*
+ * Sessions are file descriptors: as many as the system lets us have. The kernel makes the
+ * table longer by waiting for all processors (synchronize_rcu), 10 ms and more in the middle of
+ * an accept, once a process has threads: so it gets its length now.
+ */
+static void prepare_fds(const struct conf_node *node)
 {
+	rlim_t wanted = node->sessions_max + CONNECTIONS_BEYOND_SESSIONS + FDS_BESIDE_SESSIONS;
 	struct rlimit limit;
+	int low, high;
 
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	low = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	high = fcntl(low, F_DUPFD_CLOEXEC,
+		     (int)(wanted < limit.rlim_cur ? wanted : limit.rlim_cur - 1));
+	if (high >= 0)
+		close(high);
+	if (low >= 0)
+		close(low);
 }
 
 static int daemon_run(const char *conf_path, struct conf *conf)
@@ -250,7 +266,7 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	struct iscsi_limits limits;
 	char text[512];
 
-	raise_fd_limit();
+	prepare_fds(&conf->node);
 	TAILQ_INIT(&yoked->stores);
 	TAILQ_INIT(&yoked->exports);
 	yoked->applied = applied;

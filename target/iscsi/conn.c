@@ -10,8 +10,8 @@
  * 1. Before full feature phase a connection costs at most ISCSI_LOGIN_MEMORY.
  * 2. In one turn a connection takes at most ISCSI_TURN_PDUS or ISCSI_TURN_BYTES,
  *    what requests read counted in, all together at most ISCSI_TURN_PDUS_ALL or
- *    ISCSI_TURN_BYTES_ALL; the rest
- *    waits for the next turn, who waited longest first.
+ *    ISCSI_TURN_BYTES_ALL; the rest waits in the backlog for the next turn, who
+ *    waited longest first.
  * 3. Answers of a turn go out together at its end.
  * 4. A closed connection's memory lives until the callbacks of the turn are over.
  *
@@ -112,7 +112,9 @@ void iscsi_conn_close(struct iscsi_conn *conn, const char *reason)
 	ev_io_stop(loop_ev(server->loop), &conn->read_watcher);
 	ev_io_stop(loop_ev(server->loop), &conn->write_watcher);
 	env_timer_cancel(server->env, &conn->timer);
-	env_timer_cancel(server->env, &conn->again);
+	if (conn->backlogged)
+		TAILQ_REMOVE(&server->backlog, conn, backlog_link);
+	conn->backlogged = false;
 	loop_hook_cancel(server->loop, &conn->flush);
 	close(conn->fd);
 	conn->fd = -1;
@@ -189,6 +191,12 @@ static struct iscsi_server *this_turn(struct iscsi_conn *conn)
 	return server;
 }
 
+static bool turn_is_full(const struct iscsi_server *server)
+{
+	return server->turn_pdus >= ISCSI_TURN_PDUS_ALL ||
+	       server->turn_bytes >= ISCSI_TURN_BYTES_ALL;
+}
+
 static void send_all(struct iscsi_conn *conn)
 {
 	struct iscsi_server *server = this_turn(conn);
@@ -244,7 +252,7 @@ static enum iscsi_rx_result receive_some(struct iscsi_conn *conn)
 	uint64_t pdus = conn->rx.pdus, spent = conn->rx.bytes + conn->rx.work;
 	enum iscsi_rx_result result;
 
-	if (server->turn_pdus >= ISCSI_TURN_PDUS_ALL || server->turn_bytes >= ISCSI_TURN_BYTES_ALL)
+	if (turn_is_full(server))
 		return ISCSI_RX_BUDGET;
 	server->turn_pdus += ISCSI_TURN_WAKE;
 	result = iscsi_rx_run(&conn->rx, ISCSI_TURN_PDUS, ISCSI_TURN_BYTES);
@@ -262,8 +270,7 @@ static void conn_receive(struct iscsi_conn *conn)
 		return;
 	switch (result) {
 	case ISCSI_RX_BUDGET:
-		/* Due after this turn: its clock stands still. */
-		env_timer_set(conn->server->env, &conn->again, 1);
+		iscsi_conn_later(conn);
 		break;
 	case ISCSI_RX_EOF:
 		iscsi_conn_close(conn, "closed by the initiator");
@@ -299,16 +306,41 @@ static void on_readable(struct ev_loop *ev, struct ev_io *watcher, int events)
 	(void)events;
 	if (conn->state == ISCSI_CONN_LINGER)
 		drop_input(conn);
-	else if (!conn->again.armed)
+	else if (!conn->backlogged)
 		conn_receive(conn);
 }
 
-static void on_again(struct env_timer *timer)
+void iscsi_conn_later(struct iscsi_conn *conn)
 {
-	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, again);
+	struct iscsi_server *server = conn->server;
 
-	if (conn->state == ISCSI_CONN_LOGIN || conn->state == ISCSI_CONN_FULL)
-		conn_receive(conn);
+	if (!conn->backlogged)
+		TAILQ_INSERT_TAIL(&server->backlog, conn, backlog_link);
+	conn->backlogged = true;
+	/* Due after this turn: its clock stands still. */
+	if (!server->backlog_timer.armed)
+		env_timer_set(server->env, &server->backlog_timer, 1);
+}
+
+void iscsi_conn_backlog(struct env_timer *timer)
+{
+	struct iscsi_server *server = container_of(timer, struct iscsi_server, backlog_timer);
+	struct iscsi_conn *conn, *last = TAILQ_LAST(&server->backlog, iscsi_conn_list);
+
+	while ((conn = TAILQ_FIRST(&server->backlog))) {
+		bool end = conn == last;
+
+		if (turn_is_full(this_turn(conn))) {
+			env_timer_set(server->env, timer, 1);
+			return;
+		}
+		TAILQ_REMOVE(&server->backlog, conn, backlog_link);
+		conn->backlogged = false;
+		if (conn->state == ISCSI_CONN_LOGIN || conn->state == ISCSI_CONN_FULL)
+			conn_receive(conn);
+		if (end)
+			return;
+	}
 }
 
 static void on_timer(struct env_timer *timer)
@@ -405,7 +437,6 @@ void iscsi_conn_accept(struct iscsi_portal *portal, int fd, const struct sockadd
 	conn->since_ns = env_now_ns(server->env);
 	conn->flush.fn = on_flush;
 	conn->timer.fn = on_timer;
-	conn->again.fn = on_again;
 	conn->bury.fn = conn_free;
 	if (!iscsi_login_begin(conn))
 		goto fail;

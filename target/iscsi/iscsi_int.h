@@ -39,8 +39,8 @@
 #define ISCSI_TURN_BYTES MIB
 /* And all connections together: a turn stays below 10 ms however many are busy. */
 #define ISCSI_TURN_PDUS_ALL 1024
-#define ISCSI_TURN_WAKE 16  /* so many PDUs is being looked at worth: a read, or an end */
-#define ISCSI_TURN_LOGIN 128/* and a session's memory */
+#define ISCSI_TURN_WAKE 16   /* so many PDUs is being looked at worth: a read, or an end */
+#define ISCSI_TURN_LOGIN 128 /* and a session's memory */
 #define ISCSI_TURN_BYTES_ALL (4 * MIB)
 /* All that a connection may cost before it logged in. */
 #define ISCSI_LOGIN_MEMORY (16 * KIB)
@@ -108,7 +108,8 @@ struct iscsi_conn {
 	struct iscsi_tx tx;
 	struct loop_hook flush;
 	struct env_timer timer; /* login, linger */
-	struct env_timer again; /* work left over from this turn */
+	TAILQ_ENTRY(iscsi_conn) backlog_link;
+	bool backlogged; /* there is work left over from its last turn */
 	struct env_defer bury;
 	struct iscsi_login *login; /* until full feature phase */
 	struct iscsi_session *session;
@@ -279,6 +280,8 @@ struct iscsi_server {
 	struct iscsi_portal_list portals;
 	struct iscsi_target_list targets;
 	struct iscsi_conn_list conns;
+	struct iscsi_conn_list backlog; /* who waits for the next turn */
+	struct env_timer backlog_timer;
 	struct iscsi_session_list sessions;
 	struct iscsi_session_list waiting; /* sessions with commands waiting for buffers */
 	struct iscsi_lun_use_list lun_use[ISCSI_LUN_HASH];
@@ -311,6 +314,9 @@ void iscsi_conn_close(struct iscsi_conn *conn, const char *reason);
 void iscsi_conn_end(struct iscsi_conn *conn, const char *reason);
 /* Something is to be sent: at the end of this turn. */
 void iscsi_conn_kick(struct iscsi_conn *conn);
+/* There is more to do for it: in the next turn. */
+void iscsi_conn_later(struct iscsi_conn *conn);
+void iscsi_conn_backlog(struct env_timer *timer);
 void iscsi_conn_stats(const struct iscsi_conn *conn, struct iscsi_stats *stats);
 uint16_t iscsi_address_port(const struct sockaddr_storage *addr);
 void iscsi_address_text(const struct sockaddr_storage *addr, char *text, size_t size);

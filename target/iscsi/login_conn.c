@@ -224,5 +224,5 @@ void iscsi_login_finish(struct iscsi_conn *conn)
 	iscsi_session_up(session);
 	ev_io_start(loop_ev(conn->server->loop), &conn->read_watcher);
 	/* What came behind the last request is in the buffer already. */
-	env_timer_set(conn->server->env, &conn->again, 1);
+	iscsi_conn_later(conn);
 }

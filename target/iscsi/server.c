@@ -55,6 +55,8 @@ struct iscsi_server *iscsi_server_new(struct shard *shard, struct buf_pool *buff
 	TAILQ_INIT(&server->portals);
 	TAILQ_INIT(&server->targets);
 	TAILQ_INIT(&server->conns);
+	TAILQ_INIT(&server->backlog);
+	server->backlog_timer.fn = iscsi_conn_backlog;
 	TAILQ_INIT(&server->sessions);
 	server->stop_timer.fn = on_grace_over;
 	iscsi_admit_init(server);
@@ -102,12 +104,13 @@ void iscsi_server_free(struct iscsi_server *server)
 	struct iscsi_target *target;
 
 	assert(!server->conn_count && !server->session_count);
-	assert(TAILQ_EMPTY(&server->waiting));
+	assert(TAILQ_EMPTY(&server->waiting) && TAILQ_EMPTY(&server->backlog));
 	while ((portal = TAILQ_FIRST(&server->portals)))
 		iscsi_portal_free(portal);
 	while ((target = TAILQ_FIRST(&server->targets)))
 		iscsi_target_free(target);
 	env_timer_cancel(server->env, &server->stop_timer);
+	env_timer_cancel(server->env, &server->backlog_timer);
 	assert(!server->admit_queued);
 	iscsi_admit_fini(server);
 	free(server);
