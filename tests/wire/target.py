@@ -306,6 +306,11 @@ class Target:
         with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
             return re.search(r"lib[atu]san", maps.read()) is not None
 
+    def turns_are_short(self):
+        """No turn of its loop took longer than 10 ms (a sanitizer's are not judged)."""
+        longest = self.call("status.show")["loop"]["turn_max_us"]
+        check(self.sanitized() or longest <= 10000, f"a turn of the loop took {longest} us")
+
     # The control socket
 
     def control(self):

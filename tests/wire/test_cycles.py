@@ -90,5 +90,10 @@ def nothing_is_left_after(t, name):
     check(not t.sessions(), f"{len(t.sessions())} sessions are left")
 
 
+@case
+def meanwhile_no_turn_was_long(t):
+    t.turns_are_short()
+
+
 if __name__ == "__main__":
     main()

@@ -27,5 +27,10 @@ def the_last_target_can_be_entered(t):
         session.ping()
 
 
+@case
+def meanwhile_no_turn_was_long(t):
+    t.turns_are_short()
+
+
 if __name__ == "__main__":
     main(targets={name: {} for name in NAMES}, hosts=[own_address()] * 4)

@@ -131,5 +131,10 @@ def a_reader_that_does_not_read(t):
         t.closed_to(fds)
 
 
+@case
+def meanwhile_no_turn_was_long(t):
+    t.turns_are_short()
+
+
 if __name__ == "__main__":
     main()

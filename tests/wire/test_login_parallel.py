@@ -91,5 +91,10 @@ def two_hundred_of_one_isid_leave_one_session(t):
         session.close()
 
 
+@case
+def meanwhile_no_turn_was_long(t):
+    t.turns_are_short()
+
+
 if __name__ == "__main__":
     main()

@@ -95,5 +95,10 @@ def one_more_than_allowed_is_told_so(t):
         session.close()
 
 
+@case
+def meanwhile_no_turn_was_long(t):
+    t.turns_are_short()
+
+
 if __name__ == "__main__":
     main()

@@ -57,6 +57,7 @@ def a_thousand_that_sent(t, what):
         t.closed_to(fds, 20)
         if not t.sanitized():
             check(each <= LIMIT_KIB, f"{each:.1f} KiB a connection")
+    t.turns_are_short()
 
 
 @case
