@@ -38,6 +38,15 @@ static struct iscsi_lun_use *use_of(struct iscsi_server *server, const struct sc
 	return use;
 }
 
+/* Something changed for those who wait: there is more, or who stood before them has gone. */
+static void wake(struct iscsi_server *server)
+{
+	if (TAILQ_EMPTY(&server->waiting) || server->admit_queued)
+		return;
+	server->admit_queued = true;
+	env_defer(server->env, &server->admit);
+}
+
 /* By the shares alone. */
 static bool share_allows(const struct iscsi_cmd *cmd, const struct iscsi_lun_use *use,
 			 unsigned units)
@@ -86,10 +95,7 @@ bool iscsi_admit(struct iscsi_cmd *cmd, uint64_t bytes)
 		TAILQ_INSERT_TAIL(&session->server->waiting, session, wait_link);
 		session->in_wait_list = true;
 	}
-	if (!session->server->admit_queued) {
-		session->server->admit_queued = true;
-		env_defer(session->server->env, &session->server->admit);
-	}
+	wake(session->server);
 	return false;
 }
 
@@ -106,8 +112,19 @@ static void leave(struct iscsi_cmd *cmd)
 
 void iscsi_admit_cancel(struct iscsi_cmd *cmd)
 {
-	if (cmd->state == ISCSI_CMD_WAITING)
-		leave(cmd);
+	if (cmd->state != ISCSI_CMD_WAITING)
+		return;
+	leave(cmd);
+	wake(cmd->session->server);
+}
+
+static void forget(struct iscsi_cmd *cmd)
+{
+	cmd->session->units -= cmd->units;
+	if (cmd->lun_use)
+		cmd->lun_use->units -= cmd->units;
+	cmd->units = 0;
+	cmd->lun_use = NULL;
 }
 
 void iscsi_admit_give(struct iscsi_cmd *cmd)
@@ -117,15 +134,26 @@ void iscsi_admit_give(struct iscsi_cmd *cmd)
 	if (!cmd->units)
 		return;
 	buf_give(server->pool, &cmd->task.data);
-	cmd->session->units -= cmd->units;
-	if (cmd->lun_use)
-		cmd->lun_use->units -= cmd->units;
-	cmd->units = 0;
-	cmd->lun_use = NULL;
-	if (!TAILQ_EMPTY(&server->waiting) && !server->admit_queued) {
-		server->admit_queued = true;
-		env_defer(server->env, &server->admit);
-	}
+	forget(cmd);
+	wake(server);
+}
+
+void iscsi_admit_detach(struct iscsi_cmd *cmd, struct buf_list *list)
+{
+	struct buf_list *data = &cmd->task.data;
+
+	*list = *data;
+	/* The table moves with the list that holds it. */
+	if (data->iov == data->inline_iov)
+		list->iov = list->inline_iov;
+	*data = (struct buf_list){ 0 };
+	forget(cmd);
+}
+
+void iscsi_admit_return(struct iscsi_server *server, struct buf_list *list)
+{
+	buf_give(server->pool, list);
+	wake(server);
 }
 
 enum turn { GRANTED, ALL_BLOCKED, POOL_SHORT };

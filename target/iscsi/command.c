@@ -200,21 +200,12 @@ void iscsi_command_received(struct iscsi_cmd *cmd)
 static void move_held(struct iscsi_cmd *cmd)
 {
 	struct iscsi_server *server = cmd->session->server;
-	struct buf_list held = cmd->task.data;
-	bool in_place = held.iov == cmd->task.data.inline_iov;
-	unsigned units = cmd->units;
 	uint64_t done = 0, end, covered;
+	struct buf_list held;
 	struct iovec iov[4];
 	unsigned i, n;
 
-	/* The table moves with the list that holds it. */
-	if (in_place)
-		held.iov = held.inline_iov;
-	cmd->session->units -= units;
-	if (cmd->lun_use)
-		cmd->lun_use->units -= units;
-	cmd->units = 0;
-	cmd->task.data = (struct buf_list){ 0 };
+	iscsi_admit_detach(cmd, &held);
 	enter(cmd);
 	if (is_write(cmd) && !iscsi_admit_now(cmd, cmd->task.data_out_length))
 		cmd->no_room = true;
@@ -227,7 +218,7 @@ static void move_held(struct iscsi_cmd *cmd)
 		}
 		cmd->session->conn->rx.payload_copies++;
 	}
-	buf_give(server->pool, &held);
+	iscsi_admit_return(server, &held);
 }
 
 static void start_data_out(struct iscsi_cmd *cmd)

@@ -369,6 +369,9 @@ bool iscsi_admit_now(struct iscsi_cmd *cmd, uint64_t bytes);
 bool iscsi_admit(struct iscsi_cmd *cmd, uint64_t bytes);
 void iscsi_admit_cancel(struct iscsi_cmd *cmd);
 void iscsi_admit_give(struct iscsi_cmd *cmd);
+/* CMD's buffers are LIST now and no longer count as its; to be returned. */
+void iscsi_admit_detach(struct iscsi_cmd *cmd, struct buf_list *list);
+void iscsi_admit_return(struct iscsi_server *server, struct buf_list *list);
 void iscsi_admit_init(struct iscsi_server *server);
 void iscsi_admit_fini(struct iscsi_server *server);
 

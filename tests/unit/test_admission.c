@@ -174,6 +174,49 @@ START_TEST(what_is_cancelled_is_never_granted)
 }
 END_TEST
 
+START_TEST(who_waited_behind_a_cancelled_one_goes_on)
+{
+	/* Two units are free, the others out for long; a large command is first in line. */
+	ck_assert(ask(0, 0, 1, 40));
+	ck_assert(ask(1, 1, 0, 16));
+	ck_assert(ask(2, 2, 0, 6));
+	ck_assert(!ask(10, 4, 0, 8));
+	ck_assert(!ask(11, 5, 0, 1));
+	fake_env_run(env);
+	ck_assert_uint_eq(granted_count, 0);
+	iscsi_admit_cancel(&cmds[10]);
+	cmds[10].state = ISCSI_CMD_OVER;
+	fake_env_run(env);
+	ck_assert_uint_eq(granted_count, 1);
+	ck_assert_uint_eq(granted[0], 11);
+}
+END_TEST
+
+/* One unit stands in the struct, many in a table of their own: LIST has them all the same. */
+START_TEST(detached_buffers_count_for_nobody_until_they_are_returned)
+{
+	unsigned units = _i ? 30 : 2;
+	struct buf_list list;
+
+	ck_assert(ask(0, 0, 0, units));
+	buf_write(&cmds[0].task.data, BUF_UNIT - 2, "abcd", 4);
+	iscsi_admit_detach(&cmds[0], &list);
+	ck_assert_uint_eq(sessions[0].units, 0);
+	ck_assert_uint_eq(cmds[0].units, 0);
+	ck_assert_uint_eq(cmds[0].task.data.length, 0);
+	ck_assert_uint_eq(list.length, units * BUF_UNIT);
+	ck_assert_mem_eq(list.iov[1].iov_base, "cd", 2);
+	ck_assert(ask(1, 1, 0, 31));
+	ck_assert(!ask(2, 2, 1, 31));
+	fake_env_run(env);
+	ck_assert_uint_eq(granted_count, 0);
+	iscsi_admit_return(&server, &list);
+	fake_env_run(env);
+	ck_assert_uint_eq(granted_count, 1);
+	ck_assert_uint_eq(granted[0], 2);
+}
+END_TEST
+
 START_TEST(nothing_needs_nothing_and_express_does_not_queue)
 {
 	for (unsigned i = 0; i < 16; i++)
@@ -201,6 +244,8 @@ int main(void)
 	tcase_add_test(tcase, a_large_command_is_not_starved_by_small_ones);
 	tcase_add_test(tcase, sessions_take_turns);
 	tcase_add_test(tcase, what_is_cancelled_is_never_granted);
+	tcase_add_test(tcase, who_waited_behind_a_cancelled_one_goes_on);
+	tcase_add_loop_test(tcase, detached_buffers_count_for_nobody_until_they_are_returned, 0, 2);
 	tcase_add_test(tcase, nothing_needs_nothing_and_express_does_not_queue);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
