@@ -63,6 +63,24 @@ void blk_unref(struct blk *blk)
 	blk->ops->close(blk);
 }
 
+void blk_watch(struct blk *blk, struct blk_watch *watch)
+{
+	LIST_INSERT_HEAD(&blk->watches, watch, link);
+}
+
+void blk_unwatch(struct blk_watch *watch)
+{
+	LIST_REMOVE(watch, link);
+}
+
+static void tell(struct blk *blk)
+{
+	struct blk_watch *watch, *next;
+
+	LIST_FOREACH_SAFE(watch, &blk->watches, link, next)
+		watch->changed(watch);
+}
+
 void blk_set_state(struct blk *blk, enum blk_state state, const char *fmt, ...)
 {
 	char cause[sizeof(blk->state_cause)];
@@ -75,8 +93,7 @@ void blk_set_state(struct blk *blk, enum blk_state state, const char *fmt, ...)
 		return;
 	blk->state = state;
 	memcpy(blk->state_cause, cause, sizeof(cause));
-	if (blk->state_changed)
-		blk->state_changed(blk, blk->state_arg);
+	tell(blk);
 }
 
 void blk_resize(struct blk *blk, uint64_t size_bytes)
@@ -85,8 +102,7 @@ void blk_resize(struct blk *blk, uint64_t size_bytes)
 	if (blk->size_bytes == size_bytes)
 		return;
 	blk->size_bytes = size_bytes;
-	if (blk->state_changed)
-		blk->state_changed(blk, blk->state_arg);
+	tell(blk);
 }
 
 static bool has_data(enum io_op op)

@@ -59,6 +59,12 @@ struct blk_ops {
 	void (*reopen)(struct blk *blk, blk_reopen_fn *done, void *arg);
 };
 
+/* Who wants to know of a new state or size; embedded in its owner. */
+struct blk_watch {
+	LIST_ENTRY(blk_watch) link;
+	void (*changed)(struct blk_watch *watch);
+};
+
 struct blk {
 	const struct blk_ops *ops;
 	struct env *env;
@@ -74,9 +80,8 @@ struct blk {
 	unsigned features;
 
 	enum blk_state state;
-	char state_cause[128];                             /* why it is not online, for people */
-	void (*state_changed)(struct blk *blk, void *arg); /* also after a resize */
-	void *state_arg;
+	char state_cause[128]; /* why it is not online, for people */
+	LIST_HEAD(, blk_watch) watches;
 
 	uint64_t full_ns; /* env_now_ns() of the newest -ENOSPC; 0: none */
 
@@ -96,11 +101,15 @@ struct blk *blk_ref(struct blk *blk);
 void blk_unref(struct blk *blk);
 
 /*
- * The only ways to change them; they call state_changed, once a change. The text says
+ * The only ways to change them; they tell who watches, once a change. The text says
  * why, for people; "" when online again. Whoever finds the cause logs it.
  */
 void blk_set_state(struct blk *blk, enum blk_state state, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void blk_resize(struct blk *blk, uint64_t size_bytes);
+
+/* Until blk_unwatch(), which may come from inside its own callback. */
+void blk_watch(struct blk *blk, struct blk_watch *watch);
+void blk_unwatch(struct blk_watch *watch);
 
 /*
  * Somebody put right what made BLK fail, or thinks so: try it anew. DONE runs once, perhaps

@@ -33,6 +33,7 @@ struct rule {
 struct fault {
 	struct blk blk;
 	struct blk *lower;
+	struct blk_watch watch;
 	TAILQ_HEAD(, rule) rules;
 };
 
@@ -300,9 +301,10 @@ void fault_each(struct fault *fault,
 
 /* --- begin and end --- */
 
-static void lower_changed(struct blk *lower, void *arg)
+static void lower_changed(struct blk_watch *watch)
 {
-	struct fault *fault = arg;
+	struct fault *fault = container_of(watch, struct fault, watch);
+	const struct blk *lower = fault->lower;
 
 	blk_set_state(&fault->blk, lower->state, "%s", lower->state_cause);
 	blk_resize(&fault->blk, lower->size_bytes);
@@ -315,7 +317,7 @@ static void fault_close(struct blk *blk)
 
 	TAILQ_FOREACH_SAFE(rule, &fault->rules, link, next)
 		free(rule);
-	fault->lower->state_changed = NULL;
+	blk_unwatch(&fault->watch);
 	blk_unref(fault->lower);
 	free(fault);
 }
@@ -347,8 +349,7 @@ struct blk *fault_new(struct blk *lower)
 	blk->features = lower->features;
 	blk_init(blk);
 	blk_set_state(blk, lower->state, "%s", lower->state_cause);
-	assert(!lower->state_changed);
-	lower->state_changed = lower_changed;
-	lower->state_arg = fault;
+	fault->watch.changed = lower_changed;
+	blk_watch(lower, &fault->watch);
 	return blk;
 }

@@ -27,6 +27,7 @@ struct store {
 	const struct conf_backing *conf; /* in the running configuration */
 	uuid_t uuid;
 	struct blk *blk;
+	struct blk_watch watch;
 	struct scsi_lu *lu;
 	int64_t state_since_s; /* wall clock of the last change of state */
 };

@@ -31,11 +31,10 @@ struct opening {
 };
 
 /* For `status`; whoever found the cause has told the log, and SCSI reads the state itself. */
-static void store_state_changed(struct blk *blk, void *arg)
+static void store_changed(struct blk_watch *watch)
 {
-	struct store *store = arg;
+	struct store *store = container_of(watch, struct store, watch);
 
-	(void)blk;
 	store->state_since_s = time(NULL);
 }
 
@@ -77,8 +76,8 @@ static void opening_blk_done(void *arg, struct blk *blk, int error, const char *
 		opening_end(opening, NULL, -ENOMEM, "out of memory");
 		return;
 	}
-	blk->state_changed = store_state_changed;
-	blk->state_arg = store;
+	store->watch.changed = store_changed;
+	blk_watch(blk, &store->watch);
 	opening_end(opening, store, 0, "");
 }
 
@@ -136,7 +135,7 @@ void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open
 
 void store_close(struct store *store)
 {
-	store->blk->state_changed = NULL;
+	blk_unwatch(&store->watch);
 	scsi_lu_unref(store->lu);
 	blk_unref(store->blk);
 	free(store);

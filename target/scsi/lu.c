@@ -77,13 +77,13 @@ static void announce_resize(struct scsi_lu *lu)
 	shard_send(front, &lu->resized);
 }
 
-static void blk_changed(struct blk *blk, void *arg)
+static void blk_changed(struct blk_watch *watch)
 {
-	struct scsi_lu *lu = arg;
+	struct scsi_lu *lu = container_of(watch, struct scsi_lu, watch);
 
-	if (blk->size_bytes == lu->size_bytes)
+	if (lu->blk->size_bytes == lu->size_bytes)
 		return;
-	lu->size_bytes = blk->size_bytes;
+	lu->size_bytes = lu->blk->size_bytes;
 	announce_resize(lu);
 }
 
@@ -134,8 +134,8 @@ struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 	lu->blk = blk_ref(config->blk);
 	lu->block_size = lu->blk->block_size;
 	lu->size_bytes = lu->blk->size_bytes;
-	lu->blk->state_changed = blk_changed;
-	lu->blk->state_arg = lu;
+	lu->watch.changed = blk_changed;
+	blk_watch(lu->blk, &lu->watch);
 	lu->refs = 1;
 	return lu;
 }
@@ -151,10 +151,7 @@ static void leave_home(struct shard_msg *msg)
 {
 	struct scsi_lu *lu = container_of(msg, struct scsi_lu, bye);
 
-	if (lu->blk->state_arg == lu) {
-		lu->blk->state_changed = NULL;
-		lu->blk->state_arg = NULL;
-	}
+	blk_unwatch(&lu->watch);
 	lu->dying = true;
 	if (!lu->resize_travels)
 		destroy(lu);

@@ -41,6 +41,7 @@ struct scsi_lu {
 	/* Fixed. */
 	struct shard *home;
 	struct blk *blk;
+	struct blk_watch watch;
 	uuid_t uuid;
 	char uuid_text[UUID_STR_LEN];
 	uint32_t oui;

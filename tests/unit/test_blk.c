@@ -377,10 +377,9 @@ END_TEST
 
 static unsigned changes;
 
-static void note_change(struct blk *blk, void *arg)
+static void note_change(struct blk_watch *watch)
 {
-	ck_assert_ptr_eq(arg, &changes);
-	ck_assert_ptr_eq(blk, &fake->blk);
+	(void)watch;
 	changes++;
 }
 
@@ -404,21 +403,27 @@ START_TEST(when_a_device_last_had_no_room_is_remembered)
 }
 END_TEST
 
-START_TEST(state_and_size_changes_are_told_once_each)
+START_TEST(state_and_size_changes_are_told_to_each_watcher_once)
 {
+	struct blk_watch first = { .changed = note_change }, second = first;
+
 	make(512, ALL_FEATURES);
 	changes = 0;
-	fake->blk.state_changed = note_change;
-	fake->blk.state_arg = &changes;
+	blk_watch(&fake->blk, &first);
+	blk_watch(&fake->blk, &second);
 	blk_set_state(&fake->blk, BLK_FAILED, "gone after %u", 5u);
 	blk_set_state(&fake->blk, BLK_FAILED, "gone after %u", 5u);
-	ck_assert_uint_eq(changes, 1);
+	ck_assert_uint_eq(changes, 2);
 	ck_assert_str_eq(fake->blk.state_cause, "gone after 5");
 	ck_assert_str_eq(blk_state_name(fake->blk.state), "failed");
 	blk_resize(&fake->blk, 2 * SIZE);
 	blk_resize(&fake->blk, 2 * SIZE);
-	ck_assert_uint_eq(changes, 2);
+	ck_assert_uint_eq(changes, 4);
 	ck_assert_uint_eq(fake->blk.size_bytes, 2 * SIZE);
+	blk_unwatch(&first);
+	blk_resize(&fake->blk, SIZE);
+	ck_assert_uint_eq(changes, 5);
+	blk_unwatch(&second);
 }
 END_TEST
 
@@ -499,7 +504,7 @@ int main(void)
 	tcase_add_test(tc, an_io_comes_back_through_nine_layers_as_it_was);
 	tcase_add_test(tc, counters_tell_ops_bytes_errors_and_purposes);
 	tcase_add_test(tc, when_a_device_last_had_no_room_is_remembered);
-	tcase_add_test(tc, state_and_size_changes_are_told_once_each);
+	tcase_add_test(tc, state_and_size_changes_are_told_to_each_watcher_once);
 	tcase_add_test(tc, the_last_reference_closes);
 	tcase_add_loop_test_raise_signal(tc, a_device_that_ends_an_io_with_an_odd_error_is_caught,
 					 SIGABRT, 0, ARRAY_LEN(odd));
