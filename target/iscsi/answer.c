@@ -75,3 +75,11 @@ void iscsi_answer(struct iscsi_session *session)
 		iscsi_nop_in(session, false);
 	}
 }
+
+bool iscsi_answers_left(const struct iscsi_session *session)
+{
+	if (session->close_when_sent)
+		return false;
+	return !TAILQ_EMPTY(&session->answers) || session->want_async || session->want_ping ||
+	       session->want_window;
+}

@@ -197,6 +197,11 @@ static bool turn_is_full(const struct iscsi_server *server)
 	       server->turn_bytes >= ISCSI_TURN_BYTES_ALL;
 }
 
+static bool has_more(const struct iscsi_conn *conn)
+{
+	return conn->state == ISCSI_CONN_FULL && iscsi_answers_left(conn->session);
+}
+
 static void send_all(struct iscsi_conn *conn)
 {
 	struct iscsi_server *server = this_turn(conn);
@@ -212,18 +217,14 @@ static void send_all(struct iscsi_conn *conn)
 		if (conn->state == ISCSI_CONN_FULL)
 			iscsi_answer(conn->session);
 		result = iscsi_tx_flush(&conn->tx);
-	} while (result == ISCSI_TX_EMPTY && conn->state == ISCSI_CONN_FULL &&
-		 !TAILQ_EMPTY(&conn->session->answers) && !conn->session->close_when_sent &&
-		 conn->tx.bytes < end);
+	} while (result == ISCSI_TX_EMPTY && has_more(conn) && conn->tx.bytes < end);
 	server->turn_sent += conn->tx.bytes - start;
 	count_syscalls(conn);
 	if (result == ISCSI_TX_ERROR) {
 		iscsi_conn_close(conn, "connection lost");
 		return;
 	}
-	if (result == ISCSI_TX_BLOCKED ||
-	    (conn->state == ISCSI_CONN_FULL && !TAILQ_EMPTY(&conn->session->answers) &&
-	     !conn->session->close_when_sent)) {
+	if (result == ISCSI_TX_BLOCKED || has_more(conn)) {
 		ev_io_start(ev, &conn->write_watcher);
 		return;
 	}

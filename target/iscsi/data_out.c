@@ -45,10 +45,15 @@ void iscsi_data_out_start(struct iscsi_data_out *out, const struct iscsi_data_ru
 		out->asked = burst;
 }
 
+bool iscsi_data_out_may_ask(const struct iscsi_data_out *out)
+{
+	return out->error == ISCSI_DATA_OK && !out->unsolicited && out->asked < out->wanted &&
+	       out->r2t_count < out->rules.max_r2t;
+}
+
 bool iscsi_data_out_ask(struct iscsi_data_out *out, struct iscsi_r2t *r2t)
 {
-	if (out->error != ISCSI_DATA_OK || out->unsolicited || out->asked >= out->wanted ||
-	    out->r2t_count >= out->rules.max_r2t)
+	if (!iscsi_data_out_may_ask(out))
 		return false;
 	r2t->sn = out->r2tsn++;
 	r2t->offset = out->asked;

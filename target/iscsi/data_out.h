@@ -63,6 +63,8 @@ struct iscsi_data_out {
 void iscsi_data_out_start(struct iscsi_data_out *out, const struct iscsi_data_rules *rules,
 			  uint64_t wanted, uint64_t edtl, uint32_t immediate, bool final);
 
+/* Whether an R2T may be sent now, and data is still to be asked for. */
+bool iscsi_data_out_may_ask(const struct iscsi_data_out *out);
 /* The next R2T to send, now outstanding; false: none may or need be sent. */
 bool iscsi_data_out_ask(struct iscsi_data_out *out, struct iscsi_r2t *r2t);
 

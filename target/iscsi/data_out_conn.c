@@ -64,14 +64,6 @@ void iscsi_data_out_stop(struct iscsi_cmd *cmd)
 	}
 }
 
-static bool may_ask(const struct iscsi_cmd *cmd)
-{
-	const struct iscsi_data_out *out = &cmd->out;
-
-	return out->error == ISCSI_DATA_OK && !out->unsolicited && out->asked < out->wanted &&
-	       out->r2t_count < out->rules.max_r2t;
-}
-
 void iscsi_data_out_go(struct iscsi_cmd *cmd)
 {
 	struct iscsi_session *session = cmd->session;
@@ -89,7 +81,7 @@ void iscsi_data_out_go(struct iscsi_cmd *cmd)
 		TAILQ_REMOVE(&session->owing, cmd, link);
 		owing_add(cmd);
 	}
-	if (may_ask(cmd))
+	if (iscsi_data_out_may_ask(&cmd->out))
 		iscsi_cmd_answer(cmd);
 }
 
@@ -116,7 +108,7 @@ bool iscsi_data_out_produce(struct iscsi_cmd *cmd)
 		iscsi_tx_add(tx, &bhs, NULL, NULL);
 		cmd->progress_ns = env_now_ns(session->server->env);
 	}
-	return !may_ask(cmd);
+	return !iscsi_data_out_may_ask(&cmd->out);
 }
 
 bool iscsi_data_out_header(struct iscsi_conn *conn, const struct iscsi_pdu *pdu,

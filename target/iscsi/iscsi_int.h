@@ -399,6 +399,8 @@ void iscsi_data_out_timer(struct env_timer *timer);
 
 /* answer.c: StatSN, and whatever is next to send */
 void iscsi_answer(struct iscsi_session *session);
+/* Something waits for room in the transmit queue. */
+bool iscsi_answers_left(const struct iscsi_session *session);
 /* Sequence numbers of a response; NUMBERED: it takes a StatSN. */
 void iscsi_stamp(struct iscsi_session *session, struct iscsi_bhs *bhs, bool numbered);
 
