@@ -54,9 +54,9 @@ static bool may_run(const struct task_set *set, const struct scsi_task *task)
 {
 	const struct scsi_task *before;
 
-	/* What is about the device and not the medium has no order to keep. */
+	/* What is about the device and not the medium, or not executed, has no order to keep. */
 	if (!set->barriers || !task->lu || task->attr == SCSI_HEAD_OF_QUEUE ||
-	    (task->op && task->op->flags & OP_FRONT))
+	    task->transport_error != SCSI_TRANSPORT_OK || (task->op && task->op->flags & OP_FRONT))
 		return true;
 	TAILQ_FOREACH(before, &set->tasks, set_link) {
 		if (before == task)

@@ -154,6 +154,27 @@ START_TEST(what_asks_about_the_device_never_waits)
 }
 END_TEST
 
+/* Its data was damaged: nothing runs, and the initiator is to send it again. */
+START_TEST(a_task_that_is_not_executed_waits_for_no_turn)
+{
+	start(_i);
+	submit(0, a, SCSI_SIMPLE);
+	submit(1, a, SCSI_ORDERED);
+	rig_enter(init(2, a, SCSI_SIMPLE, true), 1);
+	tasks[2].task.transport_error = SCSI_TRANSPORT_DIGEST;
+	scsi_task_submit(&tasks[2].task);
+	rig_run();
+	ck_assert_uint_eq(tasks[2].done, 1);
+	ck_assert_uint_eq(rig_sense(&tasks[2]), 0x0b4705);
+	ck_assert_uint_eq(tasks[1].done, 0);
+	ck_assert_uint_eq(fake->held_count, 1);
+	end_oldest();
+	end_oldest();
+	ck_assert_uint_eq(tasks[1].done, 1);
+	stop();
+}
+END_TEST
+
 START_TEST(two_hundred_ordered_tasks_end_in_their_order)
 {
 	unsigned i;
@@ -210,6 +231,7 @@ int main(void)
 	tcase_add_loop_test(tc, head_of_queue_passes_what_waits, 0, 2);
 	tcase_add_loop_test(tc, an_ordered_write_keeps_its_place_while_its_data_is_gathered, 0, 2);
 	tcase_add_loop_test(tc, what_asks_about_the_device_never_waits, 0, 2);
+	tcase_add_loop_test(tc, a_task_that_is_not_executed_waits_for_no_turn, 0, 2);
 	tcase_add_loop_test(tc, two_hundred_ordered_tasks_end_in_their_order, 0, 2);
 	tcase_add_loop_test(
 		tc, a_unit_attention_is_reported_to_the_task_that_runs_first_not_that_came_first, 0,
