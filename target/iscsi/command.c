@@ -232,10 +232,13 @@ static void start_data_out(struct iscsi_cmd *cmd)
 		.max_r2t = params->max_outstanding_r2t,
 	};
 	uint64_t edtl = get_be32(cmd->bhs.word20), wanted = 0;
+	enum iscsi_data_error missed = cmd->out.error; /* dropped while it was held */
 
 	if (!cmd->no_room && is_write(cmd))
 		wanted = min_u64(cmd->task.data_out_length, edtl);
 	iscsi_data_out_start(&cmd->out, &rules, wanted, edtl, cmd->immediate_bytes, cmd->final);
+	if (missed != ISCSI_DATA_OK)
+		iscsi_data_out_fail(&cmd->out, missed);
 }
 
 void iscsi_command_run(struct iscsi_cmd *cmd)

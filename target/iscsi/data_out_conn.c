@@ -66,21 +66,16 @@ void iscsi_data_out_stop(struct iscsi_cmd *cmd)
 
 void iscsi_data_out_go(struct iscsi_cmd *cmd)
 {
-	struct iscsi_session *session = cmd->session;
-
 	if (iscsi_data_out_complete(&cmd->out)) {
 		if (cmd->state == ISCSI_CMD_GATHERING)
 			iscsi_data_out_stop(cmd);
 		iscsi_command_submit(cmd);
 		return;
 	}
-	if (cmd->state != ISCSI_CMD_GATHERING) {
-		cmd->state = ISCSI_CMD_GATHERING;
-		owing_add(cmd);
-	} else {
-		TAILQ_REMOVE(&session->owing, cmd, link);
-		owing_add(cmd);
-	}
+	if (cmd->state == ISCSI_CMD_GATHERING)
+		TAILQ_REMOVE(&cmd->session->owing, cmd, link);
+	cmd->state = ISCSI_CMD_GATHERING;
+	owing_add(cmd);
 	if (iscsi_data_out_may_ask(&cmd->out))
 		iscsi_cmd_answer(cmd);
 }
@@ -106,7 +101,9 @@ bool iscsi_data_out_produce(struct iscsi_cmd *cmd)
 		put_be32(bhs.word44, r2t.length);
 		iscsi_stamp(session, &bhs, false);
 		iscsi_tx_add(tx, &bhs, NULL, NULL);
-		cmd->progress_ns = env_now_ns(session->server->env);
+		/* Its time begins anew: it goes behind those that wait longer. */
+		TAILQ_REMOVE(&session->owing, cmd, link);
+		owing_add(cmd);
 	}
 	return !iscsi_data_out_may_ask(&cmd->out);
 }
@@ -128,8 +125,9 @@ bool iscsi_data_out_header(struct iscsi_conn *conn, const struct iscsi_pdu *pdu,
 	if (!cmd || iscsi_opcode(&cmd->bhs) != ISCSI_SCSI_COMMAND)
 		return true;
 	if (cmd->state == ISCSI_CMD_WAITING || (cmd->state == ISCSI_CMD_RECEIVED)) {
-		/* Nothing was asked for yet, and nothing announced: noted, told at its end. */
+		/* Nothing was asked for yet, or its turn has not come: noted, told at its end. */
 		iscsi_data_out_fail(&cmd->out, ISCSI_DATA_UNSOLICITED);
+		cmd->final |= data.final;
 		return true;
 	}
 	if (cmd->state != ISCSI_CMD_GATHERING)

@@ -86,6 +86,22 @@ def a_gap_waits_and_immediate_commands_do_not(t):
 
 
 @case
+def unsolicited_data_behind_a_gap_ends_its_command_with_a_reason(t):
+    """Its buffers come with its turn: the data that came before that is not kept."""
+    old = bytes(range(256)) * 32
+    with t.login(InitialR2T="No", ImmediateData="No", FirstBurstLength=8192) as session:
+        scsi.write(session, 0, old)
+        first = session.cmdsn
+        waiting = scsi.start(session, scsi.write10(0, 16), out=bytes(8192), cmdsn=later(first, 1))
+        session.cmdsn = first
+        scsi.run(session, scsi.TEST_UNIT_READY).good()
+        waiting.wait(5)
+        check(waiting.sense[:2] == "0B", waiting.outcome())
+        session.cmdsn = later(first, 2)
+        check(scsi.read(session, 0, 8192) == old, "the command was carried out")
+
+
+@case
 def a_gap_does_not_hold_a_close(t):
     before = t.fds()
     for _ in range(20):
