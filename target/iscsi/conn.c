@@ -372,7 +372,7 @@ static ssize_t on_writev(void *arg, struct iovec *iov, unsigned count)
 
 static const struct iscsi_tx_ops tx_ops = { .sent = on_sent, .writev = on_writev };
 
-/* A place for the new connection: at the limit the oldest that has not logged in goes. */
+/* At the limit the oldest goes that has not logged in, or was told no and has not left. */
 static bool make_room(struct iscsi_server *server)
 {
 	struct iscsi_conn *conn;
@@ -380,7 +380,7 @@ static bool make_room(struct iscsi_server *server)
 	if (server->conn_count < server->limits.connections_max)
 		return true;
 	TAILQ_FOREACH(conn, &server->conns, link) {
-		if (conn->state == ISCSI_CONN_LOGIN) {
+		if (conn->state == ISCSI_CONN_LOGIN || conn->state == ISCSI_CONN_LINGER) {
 			iscsi_conn_close(conn, "too many connections");
 			return true;
 		}

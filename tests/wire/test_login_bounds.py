@@ -4,6 +4,8 @@
 # timeout: 300
 """Before login ends everything is bounded: lengths, exchanges, accumulated text, time."""
 
+import contextlib
+import socket
 import time
 
 import pdu as P
@@ -149,6 +151,24 @@ def a_login_stuck_between_exchanges_is_dropped(t):
         started = time.monotonic()
         check(session.login_exchange(transit=0, keys=session.names()).login_status == 0, "refused")
         dropped_in_time(session, started)
+
+
+@case(own={"node": {"sessions_max": 2}})
+def connections_that_were_refused_and_stay_keep_nobody_out(t):
+    """More than there may be: each was told why, and does not close its side."""
+    with t.connect() as pattern:
+        request = pattern.encode(pattern.login_request(keys={"InitiatorName": "nobody"}))
+        refused = [socket.create_connection(t.address) for _ in range(2 + 1024 + 74)]
+        for sock in refused:
+            with contextlib.suppress(OSError):
+                sock.sendall(request)
+        check(len(refused[700].recv(48)) == 48, "no answer")
+    # Its descriptor is below 1024, as select() needs it.
+    started = time.monotonic()
+    t.login().close()
+    check(time.monotonic() - started < 1, "a login waited for those that were refused")
+    for sock in refused:
+        sock.close()
 
 
 @case(own=SHORT)
