@@ -59,13 +59,13 @@ static void count(struct iscsi_cmd *cmd)
 	rate->bytes += bytes;
 }
 
-/* Leave whatever list the command was on when its task came back. */
-static void leave_lists(struct iscsi_cmd *cmd)
+void iscsi_command_abandon(struct iscsi_cmd *cmd)
 {
 	if (cmd->state == ISCSI_CMD_WAITING)
 		iscsi_admit_cancel(cmd);
 	else if (cmd->state == ISCSI_CMD_GATHERING)
 		iscsi_data_out_stop(cmd);
+	cmd->state = ISCSI_CMD_SUBMITTED;
 }
 
 static void command_done(struct scsi_task *task)
@@ -73,7 +73,7 @@ static void command_done(struct scsi_task *task)
 	struct iscsi_cmd *cmd = container_of(task, struct iscsi_cmd, task);
 	struct iscsi_session *session = cmd->session;
 
-	leave_lists(cmd);
+	iscsi_command_abandon(cmd);
 	cmd->entered = false;
 	if (task->outcome == SCSI_ABORTED) {
 		session->errors.aborted++;

@@ -15,6 +15,7 @@
 #ifndef TARGET_ISCSI_ISCSI_INT_H
 #define TARGET_ISCSI_ISCSI_INT_H
 
+#include "core/conf.h"
 #include "core/hist.h"
 #include "core/log.h"
 #include "target/iscsi/data_out.h"
@@ -64,18 +65,13 @@ struct iscsi_portal {
 	struct env_timer retry; /* out of descriptors: listens again when it fires */
 };
 
-struct iscsi_strings {
-	char **items;
-	unsigned count;
-};
-
 struct iscsi_target {
 	TAILQ_ENTRY(iscsi_target) link; /* by name */
 	struct iscsi_server *server;
 	char name[ISCSI_NAME_MAX + 1];
 	struct scsi_device *device;
-	struct iscsi_strings portals;
-	struct iscsi_strings allow;
+	struct conf_strings portals;
+	struct conf_strings allow;
 	uint64_t nop_interval_ns;
 	uint64_t nop_timeout_ns;
 	uint64_t data_out_timeout_ns;
@@ -336,6 +332,8 @@ void iscsi_run(struct iscsi_cmd *cmd);
 void iscsi_run_held(struct iscsi_session *session);
 
 /* session.c */
+/* Twelve digits. */
+void iscsi_isid_text(const uint8_t isid[6], char out[13]);
 struct iscsi_session *iscsi_session_new(struct iscsi_conn *conn, struct iscsi_target *target,
 					const struct iscsi_login *login);
 void iscsi_session_up(struct iscsi_session *session);
@@ -380,6 +378,8 @@ void iscsi_command_header(struct iscsi_cmd *cmd, struct iscsi_conn *conn,
 			  const struct iscsi_pdu *pdu, struct iscsi_dest *dest);
 void iscsi_command_run(struct iscsi_cmd *cmd);
 void iscsi_command_granted(struct iscsi_cmd *cmd);
+/* It waits for nothing any more but its task's done. */
+void iscsi_command_abandon(struct iscsi_cmd *cmd);
 /* Data is complete, well or not. */
 void iscsi_command_submit(struct iscsi_cmd *cmd);
 /* The PDU in it was damaged: as if it had never come. */

@@ -7,7 +7,7 @@
  *    value, in a TransportID ("name,i,0x...") and on a terminal.
  * 2. Two spellings that differ in the case of ASCII letters have one normal form.
  *
- * Not here: which names may do what (the allow lists are the configuration's).
+ * Not here: which names may do what (core/conf.h).
  * Spec: RFC 7143 section 4.2.7, RFC 3722 with case folding for ASCII only, RFC 3980.
  */
 #include "target/iscsi/name.h"
@@ -125,20 +125,5 @@ bool iscsi_name_normalise(const char *text, char name[ISCSI_NAME_MAX + 1])
 	if (type_fits(name) && characters_allowed(name))
 		return true;
 	name[0] = '\0';
-	return false;
-}
-
-bool iscsi_name_allowed(const char *name, const char *const *list, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		size_t len = strlen(list[i]);
-
-		if (len && list[i][len - 1] == '*') {
-			if (strncasecmp(name, list[i], len - 1) == 0)
-				return true;
-		} else if (strcasecmp(name, list[i]) == 0) {
-			return true;
-		}
-	}
 	return false;
 }

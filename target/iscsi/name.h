@@ -19,7 +19,4 @@
  */
 bool iscsi_name_normalise(const char *text, char name[ISCSI_NAME_MAX + 1]);
 
-/* Whether normalised NAME fits one of LIST: "*", names, prefixes with a trailing `*`; in any case. */
-bool iscsi_name_allowed(const char *name, const char *const *list, unsigned count);
-
 #endif

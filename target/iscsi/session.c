@@ -69,7 +69,7 @@ static unsigned window_size(const struct iscsi_server *server, bool discovery)
 	return (unsigned)max_u64(size, ISCSI_WINDOW_MIN);
 }
 
-static void text_isid(const uint8_t isid[6], char out[13])
+void iscsi_isid_text(const uint8_t isid[6], char out[13])
 {
 	unsigned i;
 
@@ -197,21 +197,11 @@ void iscsi_session_up(struct iscsi_session *session)
 	session->state = ISCSI_SESSION_UP;
 	if (session->discovery)
 		return;
-	text_isid(session->isid, isid);
+	iscsi_isid_text(session->isid, isid);
 	session->counted_up = true;
 	event_emit(EVENT_SESSION_UP, session->target->name, session->initiator, isid,
 		   session->portal_name);
 	iscsi_nop_start(session);
-}
-
-/* A command in a task set waits for nothing any more but its task's done. */
-static void leave_lists(struct iscsi_cmd *cmd)
-{
-	if (cmd->state == ISCSI_CMD_WAITING)
-		iscsi_admit_cancel(cmd);
-	else if (cmd->state == ISCSI_CMD_GATHERING)
-		iscsi_data_out_stop(cmd);
-	cmd->state = ISCSI_CMD_SUBMITTED;
 }
 
 /* What is neither with the device server nor in a socket's queue is over at once. */
@@ -232,7 +222,7 @@ static void sweep(struct iscsi_session *session)
 			continue;
 		cmd->receiving = false;
 		if (cmd->entered)
-			leave_lists(cmd);
+			iscsi_command_abandon(cmd);
 		else
 			iscsi_cmd_over(cmd);
 	}
@@ -251,7 +241,7 @@ void iscsi_session_end(struct iscsi_session *session, const char *reason)
 	env_timer_cancel(server->env, &session->nop_timer);
 	env_timer_cancel(server->env, &session->data_timer);
 	if (session->counted_up) {
-		text_isid(session->isid, isid);
+		iscsi_isid_text(session->isid, isid);
 		event_emit(EVENT_SESSION_DOWN, session->target->name, session->initiator, isid,
 			   session->portal_name, reason);
 	}

@@ -74,7 +74,6 @@ static json_t *row(const struct iscsi_session *session)
 {
 	const struct iscsi_traffic *t = &session->traffic;
 	const struct iscsi_conn *conn = session->conn;
-	const uint8_t *i = session->isid;
 	time_t since = (time_t)session->since_s;
 	char id[24], isid[13], when[32];
 	double iops, mib_s;
@@ -82,8 +81,7 @@ static json_t *row(const struct iscsi_session *session)
 	struct tm tm;
 
 	snprintf(id, sizeof(id), "%" PRIu64, session->id);
-	snprintf(isid, sizeof(isid), "%02x%02x%02x%02x%02x%02x", i[0], i[1], i[2], i[3], i[4],
-		 i[5]);
+	iscsi_isid_text(session->isid, isid);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since, &tm));
 	rates(session, &iops, &mib_s);
 	object = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "id", id,

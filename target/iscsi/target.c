@@ -6,7 +6,7 @@
  * 1. The list is in name order: discovery goes through it by name.
  * 2. A removed target is found by nobody; it lives until its last session does.
  *
- * Not here: the device behind it (target/scsi), allow rules (name.c).
+ * Not here: the device behind it (target/scsi), what a list allows (core/conf.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,19 +15,19 @@
 #include "target/iscsi/iscsi_int.h"
 #include "target/iscsi/name.h"
 
-static void strings_free(struct iscsi_strings *strings)
+static void strings_free(struct conf_strings *strings)
 {
 	unsigned i;
 
 	for (i = 0; i < strings->count; i++)
 		free(strings->items[i]);
 	free(strings->items);
-	*strings = (struct iscsi_strings){ 0 };
+	*strings = (struct conf_strings){ 0 };
 }
 
-static int strings_copy(struct iscsi_strings *to, const char *const *from, unsigned count)
+static int strings_copy(struct conf_strings *to, const char *const *from, unsigned count)
 {
-	*to = (struct iscsi_strings){ 0 };
+	*to = (struct conf_strings){ 0 };
 	to->items = calloc(count ? count : 1, sizeof(*to->items));
 	if (!to->items)
 		return -ENOMEM;
@@ -64,15 +64,13 @@ bool iscsi_target_on_portal(const struct iscsi_target *target, const char *porta
 bool iscsi_target_admits(const struct iscsi_target *target, const char *portal,
 			 const char *initiator)
 {
-	return iscsi_target_on_portal(target, portal) &&
-	       iscsi_name_allowed(initiator, (const char *const *)target->allow.items,
-				  target->allow.count);
+	return iscsi_target_on_portal(target, portal) && conf_allows(&target->allow, initiator);
 }
 
 /* All or nothing. */
 static int configure(struct iscsi_target *target, const struct iscsi_target_conf *conf)
 {
-	struct iscsi_strings portals, allow;
+	struct conf_strings portals, allow;
 	int err = strings_copy(&portals, conf->portals, conf->portal_count);
 
 	if (err)

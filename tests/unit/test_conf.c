@@ -158,7 +158,10 @@ START_TEST(allowing_is_by_whole_name_prefix_or_star)
 {
 	char *items[] = { (char *)"iqn.1998-01.com.vmware:*", (char *)"iqn.2026-11.org.x:host" };
 	char *star[] = { (char *)"*" };
+	/* A star elsewhere than at the end is no pattern. */
+	char *odd[] = { (char *)"", (char *)"*x", (char *)"iqn.*:host" };
 	struct conf_strings list = { items, 2 }, all = { star, 1 }, none = { NULL, 0 };
+	struct conf_strings others = { odd, 3 };
 
 	ck_assert(conf_allows(&list, "iqn.1998-01.com.vmware:esx1"));
 	ck_assert(conf_allows(&list, "iqn.1998-01.com.vmware:"));
@@ -170,6 +173,7 @@ START_TEST(allowing_is_by_whole_name_prefix_or_star)
 	ck_assert(!conf_allows(&list, ""));
 	ck_assert(conf_allows(&all, "anything"));
 	ck_assert(!conf_allows(&none, "anything"));
+	ck_assert(!conf_allows(&others, "iqn.2026-11.org.x:host"));
 }
 END_TEST
 
