@@ -288,6 +288,7 @@ struct iscsi_server {
 	uint64_t turn_bytes;
 	uint64_t turn_sent;
 	unsigned conn_count, session_count, command_count;
+	unsigned live_count; /* sessions that have their connection */
 	uint64_t next_id;
 	uint16_t next_tsih;
 	bool stopping;
@@ -339,8 +340,6 @@ struct iscsi_session *iscsi_session_new(struct iscsi_conn *conn, struct iscsi_ta
 void iscsi_session_up(struct iscsi_session *session);
 /* The connection is gone or going: abort what runs, free it when all came back. */
 void iscsi_session_end(struct iscsi_session *session, const char *reason);
-/* A login that came to nothing. */
-void iscsi_session_discard(struct iscsi_session *session);
 struct iscsi_session *iscsi_session_find(struct iscsi_server *server, const char *initiator,
 					 const uint8_t isid[6], const struct iscsi_target *target,
 					 uint16_t portal_group);

@@ -71,6 +71,18 @@ static enum iscsi_login_status admit(void *arg, struct iscsi_login *login)
 	return ISCSI_LOGIN_SUCCESS;
 }
 
+#define SESSIONS_ENDING 16
+
+/*
+ * One that ended and waits for its tasks is in nobody's way: its host comes back at the
+ * limit too. But a store that stalls for long does not fill the memory with them.
+ */
+static bool session_room(const struct iscsi_server *server)
+{
+	return server->live_count < server->limits.sessions_max &&
+	       server->session_count < 2 * server->limits.sessions_max + SESSIONS_ENDING;
+}
+
 static enum iscsi_login_status session_open(void *arg, struct iscsi_login *login)
 {
 	struct iscsi_conn *conn = arg;
@@ -95,7 +107,7 @@ static enum iscsi_login_status session_open(void *arg, struct iscsi_login *login
 	} else if (login->tsih) {
 		return ISCSI_LOGIN_NO_SESSION;
 	}
-	if (server->session_count >= server->limits.sessions_max)
+	if (!session_room(server))
 		return ISCSI_LOGIN_NO_RESOURCES;
 	conn->session = iscsi_session_new(conn, target, login);
 	if (!conn->session)

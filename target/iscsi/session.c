@@ -184,6 +184,7 @@ struct iscsi_session *iscsi_session_new(struct iscsi_conn *conn, struct iscsi_ta
 	if (target)
 		target->sessions++;
 	server->session_count++;
+	server->live_count++;
 	server->command_count += session->cmd_count;
 	server->turn_pdus += ISCSI_TURN_LOGIN;
 	TAILQ_INSERT_TAIL(&server->sessions, session, link);
@@ -238,6 +239,7 @@ void iscsi_session_end(struct iscsi_session *session, const char *reason)
 	session->state = ISCSI_SESSION_ENDING;
 	session->registered = false;
 	session->conn = NULL;
+	server->live_count--;
 	env_timer_cancel(server->env, &session->nop_timer);
 	env_timer_cancel(server->env, &session->data_timer);
 	if (session->counted_up) {
