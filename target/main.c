@@ -50,11 +50,28 @@ struct daemon {
 	int status;
 };
 
+/*
+ * Where the system lets us have few descriptors, some stay free for the control socket and for
+ * backings: who connects and says nothing must not lock the administrator out.
+ */
+static unsigned connections_max(const struct conf_node *node)
+{
+	unsigned wanted = node->sessions_max + CONNECTIONS_BEYOND_SESSIONS;
+	struct rlimit limit;
+	rlim_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return wanted;
+	most = limit.rlim_cur - (limit.rlim_cur < 2 * FDS_BESIDE_SESSIONS ? limit.rlim_cur / 2 :
+									    FDS_BESIDE_SESSIONS);
+	return wanted < most ? wanted : (unsigned)most;
+}
+
 void yoked_limits(const struct conf_node *node, struct iscsi_limits *limits)
 {
 	*limits = (struct iscsi_limits){
 		.sessions_max = node->sessions_max,
-		.connections_max = node->sessions_max + CONNECTIONS_BEYOND_SESSIONS,
+		.connections_max = connections_max(node),
 		.login_timeout_ns = node->login_timeout_ns,
 		.login_exchanges_max = LOGIN_EXCHANGES_MAX,
 		.commands_per_session = COMMANDS_PER_SESSION,

@@ -5,12 +5,14 @@
 """Many sessions at once: each has its I/O, and memory goes back when they end."""
 
 import os
+import resource
 import selectors
+import socket
 import time
 
 import scsi
 from harness import case, main
-from iscsi import check
+from iscsi import LoginFailed, check
 
 COUNT = 256
 ROUNDS = 8
@@ -98,6 +100,52 @@ def one_more_than_allowed_is_told_so(t):
 @case
 def meanwhile_no_turn_was_long(t):
     t.turns_are_short()
+
+
+@case(own={"node": {"sessions_max": 4}})
+def who_comes_back_at_the_limit_gets_in(t):
+    """The session that a login replaces makes room for it, also if its tasks are stuck."""
+    sessions = [t.login() for _ in range(4)]
+    for stuck in (0, 4, 8):
+        if stuck:
+            t.add_fault("disk", "stuck")
+            for session in sessions:
+                scsi.start(session, scsi.read10(0, 8), read=4096)
+            t.held(stuck)
+        again = [t.login(isid=session.isid, lun=None) for session in sessions]
+        for old, new in zip(sessions, again):
+            old.close()
+            scsi.run(new, scsi.inquiry(), read=96).good()
+        sessions = again
+        for session in sessions:
+            scsi.ready(session)
+    try:
+        t.login(lun=None)
+    except LoginFailed as failed:
+        check(failed.status == 0x0302, f"refused with {failed.status:04x}")
+    else:
+        raise AssertionError("a fifth session")
+    t.clear_faults()
+    for session in sessions:
+        scsi.ready(session)
+        session.close()
+
+
+@case(own={})
+def mute_connections_lock_nobody_out(t):
+    """Few descriptors, and somebody who takes them all: hosts and the administrator get in."""
+    few = t.fds() + 40
+    resource.prlimit(t.process.pid, resource.RLIMIT_NOFILE, (few, few))
+    t.call("config.reload")
+    mute = [socket.create_connection(t.address) for _ in range(2 * few)]
+    with t.login() as session:
+        for _ in range(4):
+            with t.login() as other:
+                scsi.write(other, 0, bytes(4096))
+            check(len(t.sessions()) >= 1, "no session is listed")
+        session.ping()
+    for sock in mute:
+        sock.close()
 
 
 if __name__ == "__main__":
