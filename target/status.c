@@ -24,7 +24,13 @@ static void add(json_t *problems, const struct problem *problem)
 	json_array_append_new(problems, problem_json(problem));
 }
 
-static void backing_problem(const struct store *store, json_t *problems)
+/* When AT_NS, of env_now_ns(), was on the wall. */
+static int64_t wall_s(const struct yoked *yoked, uint64_t at_ns)
+{
+	return time(NULL) - (int64_t)((env_now_ns(yoked->env) - at_ns) / NS_PER_S);
+}
+
+static void backing_problem(const struct yoked *yoked, const struct store *store, json_t *problems)
 {
 	struct problem problem = {
 		.object = store->name,
@@ -41,6 +47,7 @@ static void backing_problem(const struct store *store, json_t *problems)
 		problem.code = PROBLEM_BACKING_FULL;
 		problem.detail = "no room for a block that was never written";
 		problem.risk = "new blocks fail (07/27/07); overwrites go on";
+		problem.since_s = wall_s(yoked, store->blk->full_ns);
 		break;
 	case BLK_READ_ONLY_NOW:
 		problem.code = PROBLEM_BACKING_READ_ONLY;
@@ -111,7 +118,7 @@ static void loop_problem(struct yoked *yoked, const struct loop_stats *stats, js
 		.risk = "hosts see pauses of that length",
 		.doing = "",
 		.what_to_do = "",
-		.since_s = time(NULL) - (int64_t)(ago_ns / NS_PER_S),
+		.since_s = wall_s(yoked, stats->slow_turn_at_ns),
 	};
 
 	if (!stats->slow_turn_ns || ago_ns > LOOP_SLOW_SHOWN_NS)
@@ -127,7 +134,7 @@ static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, 
 	struct store *store;
 
 	TAILQ_FOREACH(store, &yoked->stores, link) {
-		backing_problem(store, problems);
+		backing_problem(yoked, store, problems);
 		if (yoked->faults)
 			fault_problem(store, problems);
 	}

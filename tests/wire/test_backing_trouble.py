@@ -3,8 +3,10 @@
 # subtests: yes
 """A store that goes wrong under load: the host hears of it, and never GOOD for what is not there."""
 
+import datetime
 import os
 import subprocess
+import time
 
 import scsi
 from harness import Skip, case, main
@@ -109,6 +111,9 @@ def a_full_disk_says_so_and_overwrites_go_on(direct):
         scsi.write(session, 0, BLOCK[::-1])
         check(scsi.read(session, 0, 4096) == BLOCK[::-1], "overwriting failed")
         check("backing-full" in t.problems(), f"status says {t.problems()}")
+        for problem in t.call("status.show")["problems"]:
+            since = datetime.datetime.fromisoformat(problem["since_utc"].replace("Z", "+00:00"))
+            check(abs(time.time() - since.timestamp()) < 300, f"{problem['code']} since {since}")
 
 
 def still_writable(file):
