@@ -17,15 +17,14 @@
 static uint8_t residual(const struct iscsi_cmd *cmd, uint32_t *count)
 {
 	const struct scsi_task *task = &cmd->task;
-	uint64_t expected = get_be32(cmd->bhs.word20), real;
+	uint8_t bits = cmd->bhs.flags & (ISCSI_CMD_READ | ISCSI_CMD_WRITE);
+	uint64_t expected = bits ? get_be32(cmd->bhs.word20) : 0, real;
 
-	if (cmd->bhs.flags & ISCSI_CMD_WRITE && !(cmd->bhs.flags & ISCSI_CMD_READ)) {
+	/* Without either bit nothing is expected, and the command's own direction counts. */
+	if (bits == ISCSI_CMD_WRITE || (!bits && task->dir == SCSI_DATA_OUT))
 		real = task->dir == SCSI_DATA_OUT ? task->transfer_length : 0;
-	} else {
-		if (!(cmd->bhs.flags & ISCSI_CMD_READ))
-			expected = 0;
+	else
 		real = task->data_in_length;
-	}
 	*count = (uint32_t)min_u64(real > expected ? real - expected : expected - real, UINT32_MAX);
 	if (!*count)
 		return 0;
