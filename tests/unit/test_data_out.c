@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of a WRITE's data: every combination of rules, and every way to break them. */
+/*
+ * The plan of a WRITE's data: every combination of rules, and every way to break them.
+ * timeout: 600
+ */
 #include <check.h>
 #include <stdlib.h>
 
