@@ -307,7 +307,9 @@ static enum iscsi_rx_result rx_fill(struct iscsi_rx *rx, bool *short_read)
 enum iscsi_rx_result iscsi_rx_run(struct iscsi_rx *rx, unsigned pdus_max, uint64_t bytes_max)
 {
 	uint64_t pdus_end = rx->pdus + pdus_max;
-	uint64_t spent_end = rx->bytes + rx->work + bytes_max;
+	uint64_t spent = rx->bytes + rx->work;
+	uint64_t spent_end =
+		spent + min_u64(bytes_max, UINT64_MAX - spent); /* it may be "no bound" */
 	enum iscsi_rx_result result;
 	bool short_read = false;
 
