@@ -69,12 +69,16 @@ struct scsi_mapping *device_find(struct scsi_device *device, int number)
 	return mapping && mapping->lun == number ? mapping : NULL;
 }
 
-bool device_visible(const struct scsi_mapping *mapping, const char *initiator)
+bool device_admits(const struct scsi_mapping *mapping, const char *initiator)
 {
 	const struct scsi_device *device = mapping->device;
 
-	return !mapping->leaving &&
-	       (!device->mask || device->mask(device->mask_arg, mapping->lun, initiator));
+	return !device->mask || device->mask(device->mask_arg, mapping->lun, initiator);
+}
+
+bool device_visible(const struct scsi_mapping *mapping, const char *initiator)
+{
+	return !mapping->leaving && device_admits(mapping, initiator);
 }
 
 struct scsi_mapping *device_lookup(struct scsi_device *device, uint64_t lun, const char *initiator)

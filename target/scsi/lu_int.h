@@ -154,6 +154,8 @@ static inline uint64_t mapping_key(unsigned lun)
 }
 /* The first mapping at or above KEY, leaving ones too, or NULL. */
 struct scsi_mapping *device_next(struct scsi_device *device, uint64_t key);
+/* The mask alone: a mapping that leaves is seen no more, but was by those who are admitted. */
+bool device_admits(const struct scsi_mapping *mapping, const char *initiator);
 bool device_visible(const struct scsi_mapping *mapping, const char *initiator);
 /* CONDITION for every nexus but EXCEPT (may be NULL) through which LU may be reached. */
 void device_raise(struct scsi_lu *lu, enum ua_condition condition, const struct scsi_nexus *except);

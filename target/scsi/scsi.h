@@ -196,6 +196,7 @@ struct scsi_tmf {
 	uint64_t next_key;            /* of the LUs still to be told */
 	bool told;                    /* every LU concerned was */
 	bool telling, arrived;
+	bool resets; /* the LU being told */
 	TAILQ_ENTRY(scsi_tmf) link;
 };
 

@@ -59,6 +59,18 @@ static bool of_one_lun(const struct scsi_tmf *tmf)
 	return rows[tmf->function].scope <= ALL_TASKS;
 }
 
+/* A reset of the target, as everything else, reaches what its initiator may see. */
+static bool sees(const struct scsi_tmf *tmf, const struct scsi_lu *lu)
+{
+	const struct scsi_mapping *mapping;
+
+	LIST_FOREACH(mapping, &lu->mappings, lu_link)
+		if (mapping->device == tmf->nexus->device &&
+		    device_admits(mapping, tmf->nexus->id.initiator))
+			return true;
+	return false;
+}
+
 static bool concerns(const struct scsi_tmf *tmf, const struct scsi_task *task)
 {
 	bool own = task->nexus == tmf->nexus;
@@ -75,7 +87,7 @@ static bool concerns(const struct scsi_tmf *tmf, const struct scsi_task *task)
 		return task->lu == tmf->lu || (own && task->lun == tmf->lun) ||
 		       (!task->lu && task->lun == tmf->lun);
 	case EVERY_LU:
-		return task->lu || task->nexus->device == tmf->nexus->device;
+		return own || (task->lu && sees(tmf, task->lu));
 	}
 	return false;
 }
@@ -173,7 +185,9 @@ static bool end_idle(struct scsi_tmf *tmf, struct task_set *set)
 
 static bool resets(const struct scsi_tmf *tmf, const struct scsi_lu *lu)
 {
-	return rows[tmf->function].condition != UA_NONE && (!of_one_lun(tmf) || lu == tmf->lu);
+	if (rows[tmf->function].condition == UA_NONE)
+		return false;
+	return of_one_lun(tmf) ? lu == tmf->lu : sees(tmf, lu);
 }
 
 static void raise_for_all(struct scsi_tmf *tmf)
@@ -232,7 +246,7 @@ static void at_home(struct shard_msg *msg)
 {
 	struct scsi_tmf *tmf = container_of(msg, struct scsi_tmf, msg);
 
-	if (resets(tmf, tmf->mapping->lu))
+	if (tmf->resets)
 		lu_reset(tmf->mapping->lu);
 	lu_sweep(tmf->mapping->lu);
 	msg->fn = back;
@@ -260,6 +274,7 @@ static void tell(struct scsi_tmf *tmf)
 		mapping->tasks++;
 		tmf->mapping = mapping;
 		tmf->arrived = false;
+		tmf->resets = resets(tmf, mapping->lu);
 		tmf->msg.fn = at_home;
 		shard_send(mapping->lu->home, &tmf->msg);
 		if (!tmf->arrived) {

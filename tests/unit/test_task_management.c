@@ -412,6 +412,38 @@ START_TEST(a_stalled_device_delays_neither_a_new_login_nor_another_lun)
 }
 END_TEST
 
+static bool hides_lun_5_from_a(void *arg, uint16_t lun, const char *initiator)
+{
+	(void)arg;
+	return lun != 5 || strcmp(initiator, scsi_nexus_id(a)->initiator);
+}
+
+START_TEST(a_target_reset_does_not_reach_what_its_initiator_may_not_see)
+{
+	struct scsi_lu *hidden;
+	struct rig_tmf tmf;
+
+	start(_i);
+	hidden = device_find(rig_device, 5)->lu;
+	scsi_device_mask(rig_device, hides_lun_5_from_a, NULL);
+	atomic_store(&hidden->d_sense, true);
+	rig_submit(init(0, b, 5, true, 0));
+	rig_submit(init(1, b, 0, true, 0));
+	rig_tmf(&tmf, a, SCSI_TARGET_RESET, 0, 0);
+	end(fake);
+	ck_assert_uint_eq(tmf.done, 1);
+	ck_assert_uint_eq(t[1].task.status, SCSI_TASK_ABORTED);
+	ck_assert_uint_eq(t[0].done, 0);
+	end(second);
+	ck_assert_uint_eq(t[0].done, 1);
+	ck_assert_uint_eq(t[0].task.status, SCSI_GOOD);
+	ck_assert(atomic_load(&hidden->d_sense));
+	ck_assert_uint_eq(pending(b, 0), 0x062902);
+	ck_assert_uint_eq(pending(b, 5), 0);
+	stop();
+}
+END_TEST
+
 START_TEST(a_target_reset_over_many_luns_is_answered_once)
 {
 	struct rig_tmf tmf;
@@ -451,6 +483,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_query_for_an_event_tells_which_and_whether_more, 0, 2);
 	tcase_add_loop_test(tc, a_masked_lun_cannot_be_reset, 0, 2);
 	tcase_add_loop_test(tc, a_stalled_device_delays_neither_a_new_login_nor_another_lun, 0, 2);
+	tcase_add_loop_test(tc, a_target_reset_does_not_reach_what_its_initiator_may_not_see, 0, 2);
 	tcase_add_loop_test(tc, a_target_reset_over_many_luns_is_answered_once, 0, 2);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
