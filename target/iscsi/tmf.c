@@ -98,8 +98,8 @@ static bool abort_here(struct iscsi_cmd *cmd)
 		respond(cmd, aborts ? RESPONSE_COMPLETE : RESPONSE_SUCCEEDED);
 		return true;
 	}
-	if (aborts && !other && !sna_lt(ref, session->window.exp) &&
-	    sna_lte(ref, iscsi_window_max(&session->window)) && sna_lt(ref, number)) {
+	if (aborts && !other && sna_lt(ref, number) &&
+	    iscsi_window_check(&session->window, ref) != ISCSI_WINDOW_DROP) {
 		iscsi_window_void(&session->window, ref);
 		respond(cmd, RESPONSE_COMPLETE);
 		iscsi_run_held(session);

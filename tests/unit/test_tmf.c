@@ -180,6 +180,20 @@ START_TEST(a_number_that_cannot_be_meant_is_left_alone)
 }
 END_TEST
 
+START_TEST(a_number_that_another_command_has_is_not_taken_from_it)
+{
+	struct iscsi_bhs nop = rig_request(ISCSI_NOP_OUT, F, 7, 1);
+
+	rig_start(8);
+	read_command(5, 2);
+	ask(1, 6, 3, NOBODY, 2);
+	answered(6, 1);
+	ck_assert(rig_send(&nop, NULL, 0));
+	ck_assert_uint_eq(rig.submitted_count, 1);
+	rig_stop();
+}
+END_TEST
+
 START_TEST(a_task_set_function_waits_for_the_commands_before_it)
 {
 	static const uint8_t codes[] = { 2, 4, 5, 6, 10, 11 };
@@ -234,6 +248,7 @@ int main(void)
 	tcase_add_test(tc, a_held_command_is_aborted_without_the_device_server);
 	tcase_add_test(tc, a_command_that_has_not_come_yet_never_runs);
 	tcase_add_loop_test(tc, a_number_that_cannot_be_meant_is_left_alone, 0, 6);
+	tcase_add_test(tc, a_number_that_another_command_has_is_not_taken_from_it);
 	tcase_add_loop_test(tc, a_task_set_function_waits_for_the_commands_before_it, 0, 6);
 	tcase_add_test(tc, a_cold_reset_ends_the_session_after_its_answer);
 	tcase_add_test(tc, an_event_is_told_where_rfc_7144_has_it);
