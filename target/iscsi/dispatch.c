@@ -181,7 +181,7 @@ static bool hold(struct iscsi_conn *conn, const struct iscsi_pdu *pdu, struct is
 		cmd->held_text = malloc(pdu->length);
 		if (!cmd->held_text) {
 			conn->current = cmd;
-			return refuse(conn, pdu, ISCSI_TEXT_REJECT_RESOURCES);
+			return refuse(conn, pdu, ISCSI_REJECT_RESOURCES);
 		}
 		memcpy(cmd->held_text, pdu->control, pdu->length);
 		cmd->held_text_bytes = pdu->length;

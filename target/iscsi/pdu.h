@@ -82,6 +82,7 @@ enum iscsi_reject_reason {
 	ISCSI_REJECT_IMMEDIATE = 0x06,
 	ISCSI_REJECT_IN_PROGRESS = 0x07,
 	ISCSI_REJECT_FIELD = 0x09,
+	ISCSI_REJECT_RESOURCES = 0x0a,
 };
 
 struct iscsi_bhs {

@@ -272,9 +272,9 @@ static int collect(struct iscsi_text *text, const char *data, uint32_t len)
 	if (!text->in)
 		text->in = malloc(ISCSI_TEXT_MAX);
 	if (!text->in)
-		return ISCSI_TEXT_REJECT_RESOURCES;
+		return ISCSI_REJECT_RESOURCES;
 	if (len > ISCSI_TEXT_MAX - text->in_len)
-		return ISCSI_TEXT_REJECT_PROTOCOL;
+		return ISCSI_REJECT_PROTOCOL;
 	if (len)
 		memcpy(text->in + text->in_len, data, len);
 	text->in_len += len;
@@ -293,8 +293,8 @@ static int take_text(struct iscsi_text *text, const char *data, uint32_t len)
 	text->in = NULL;
 	text->in_len = 0;
 	if (verdict != ISCSI_KEY_OK)
-		return ISCSI_TEXT_REJECT_PROTOCOL;
-	return text->out.full ? ISCSI_TEXT_REJECT_RESOURCES : 0;
+		return ISCSI_REJECT_PROTOCOL;
+	return text->out.full ? ISCSI_REJECT_RESOURCES : 0;
 }
 
 /* A request's text, whole or a part of it; 0 or the reason of a Reject. */
@@ -303,7 +303,7 @@ static int take_request(struct iscsi_text *text, uint8_t flags, const char *data
 	int reason;
 
 	if (len > ISCSI_TEXT_MAX)
-		return ISCSI_TEXT_REJECT_PROTOCOL;
+		return ISCSI_REJECT_PROTOCOL;
 	if ((flags & FLAG_CONTINUE) || text->in) {
 		reason = collect(text, data, len);
 		if (reason || (flags & FLAG_CONTINUE))
@@ -323,14 +323,14 @@ int iscsi_text_step(struct iscsi_text *text, const uint8_t bhs[ISCSI_BHS], const
 
 	response->len = 0;
 	if ((flags & FLAG_FINAL) && (flags & FLAG_CONTINUE))
-		return reject(text, ISCSI_TEXT_REJECT_PROTOCOL);
+		return reject(text, ISCSI_REJECT_PROTOCOL);
 	if (ttt == TTT_NONE)
 		begin(text, bhs);
 	else if (!text->open || ttt != text->ttt || text->itt != get_be32(bhs + AT_ITT))
-		return reject(text, ISCSI_TEXT_REJECT_FIELD);
+		return reject(text, ISCSI_REJECT_FIELD);
 	if (text->answering) {
 		if (len || (flags & FLAG_CONTINUE))
-			return reject(text, ISCSI_TEXT_REJECT_PROTOCOL);
+			return reject(text, ISCSI_REJECT_PROTOCOL);
 		text->final_asked = text->final_asked || (flags & FLAG_FINAL);
 		return answer(text, bhs, response);
 	}

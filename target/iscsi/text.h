@@ -16,6 +16,7 @@
 
 #include "target/iscsi/keys.h"
 #include "target/iscsi/login.h"
+#include "target/iscsi/pdu.h"
 
 #define ISCSI_ADDRESS_MAX 255
 
@@ -79,13 +80,6 @@ struct iscsi_text_response {
 	char *data;    /* the caller's, */
 	uint32_t size; /* at least params->max_send or what of it fits; not 0 */
 	uint32_t len;
-};
-
-/* Reasons of a Reject PDU that iscsi_text_step() uses. */
-enum {
-	ISCSI_TEXT_REJECT_PROTOCOL = 0x04,
-	ISCSI_TEXT_REJECT_RESOURCES = 0x0a,
-	ISCSI_TEXT_REJECT_FIELD = 0x09
 };
 
 /*

@@ -128,7 +128,7 @@ void iscsi_text_run(struct iscsi_cmd *cmd)
 
 	if (!session->text_sending) {
 		if (!prepare(session)) {
-			reason = ISCSI_TEXT_REJECT_RESOURCES;
+			reason = ISCSI_REJECT_RESOURCES;
 		} else {
 			response.data = session->text_out;
 			response.size =

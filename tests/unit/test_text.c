@@ -190,7 +190,7 @@ START_TEST(a_listing_of_any_length_is_complete)
 	ck_assert_uint_eq(ttt(), NONE);
 	ck_assert_str_eq(at ? whole : "", expected_listing());
 	/* The tag is of no use any more. */
-	ck_assert_int_eq(send(F_BIT, last == NONE ? 0 : last, ""), ISCSI_TEXT_REJECT_FIELD);
+	ck_assert_int_eq(send(F_BIT, last == NONE ? 0 : last, ""), ISCSI_REJECT_FIELD);
 }
 END_TEST
 
@@ -248,7 +248,7 @@ static const char *const refused[] = {
 
 START_TEST(what_may_not_be_said_now_is_rejected_and_forgotten)
 {
-	ck_assert_int_eq(send(F_BIT, NONE, refused[_i]), ISCSI_TEXT_REJECT_PROTOCOL);
+	ck_assert_int_eq(send(F_BIT, NONE, refused[_i]), ISCSI_REJECT_PROTOCOL);
 	ck_assert_uint_eq(params.max_send, 8192);
 	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=All|"), 0);
 	ck_assert_str_eq(answer(), expected_listing());
@@ -283,11 +283,11 @@ START_TEST(a_continued_request_is_bounded)
 	memset(part, 'x', 4096);
 	ck_assert_int_eq(send(C_BIT, NONE, part), 0);
 	ck_assert_int_eq(send(C_BIT, ttt(), part), 0);
-	ck_assert_int_eq(send(C_BIT, ttt(), "x"), ISCSI_TEXT_REJECT_PROTOCOL);
+	ck_assert_int_eq(send(C_BIT, ttt(), "x"), ISCSI_REJECT_PROTOCOL);
 	ck_assert_ptr_null(text.in);
 	memset(whole, 'x', ISCSI_TEXT_MAX + 1);
-	ck_assert_int_eq(send(F_BIT, NONE, whole), ISCSI_TEXT_REJECT_PROTOCOL);
-	ck_assert_int_eq(send(F_BIT | C_BIT, NONE, "SendTargets=All|"), ISCSI_TEXT_REJECT_PROTOCOL);
+	ck_assert_int_eq(send(F_BIT, NONE, whole), ISCSI_REJECT_PROTOCOL);
+	ck_assert_int_eq(send(F_BIT | C_BIT, NONE, "SendTargets=All|"), ISCSI_REJECT_PROTOCOL);
 }
 END_TEST
 
@@ -302,20 +302,20 @@ START_TEST(a_new_request_forgets_the_one_before)
 	old = ttt();
 	ck_assert_int_eq(send_itt(0x2002, F_BIT, NONE, "X-a=1|"), 0);
 	ck_assert_str_eq(answer(), "X-a=NotUnderstood|");
-	ck_assert_int_eq(send(F_BIT, old, ""), ISCSI_TEXT_REJECT_FIELD);
+	ck_assert_int_eq(send(F_BIT, old, ""), ISCSI_REJECT_FIELD);
 }
 END_TEST
 
 START_TEST(a_tag_belongs_to_its_task)
 {
 	begin(ISCSI_SESSION_DISCOVERY, 100, 4);
-	ck_assert_int_eq(send(F_BIT, 5, ""), ISCSI_TEXT_REJECT_FIELD);
+	ck_assert_int_eq(send(F_BIT, 5, ""), ISCSI_REJECT_FIELD);
 	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=All|"), 0);
-	ck_assert_int_eq(send(F_BIT, ttt() + 1, ""), ISCSI_TEXT_REJECT_FIELD);
+	ck_assert_int_eq(send(F_BIT, ttt() + 1, ""), ISCSI_REJECT_FIELD);
 	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=All|"), 0);
-	ck_assert_int_eq(send_itt(0x2002, F_BIT, ttt(), ""), ISCSI_TEXT_REJECT_FIELD);
+	ck_assert_int_eq(send_itt(0x2002, F_BIT, ttt(), ""), ISCSI_REJECT_FIELD);
 	ck_assert_int_eq(send(F_BIT, NONE, "SendTargets=All|"), 0);
-	ck_assert_int_eq(send(F_BIT, ttt(), "X-a=1|"), ISCSI_TEXT_REJECT_PROTOCOL);
+	ck_assert_int_eq(send(F_BIT, ttt(), "X-a=1|"), ISCSI_REJECT_PROTOCOL);
 }
 END_TEST
 
@@ -343,7 +343,7 @@ START_TEST(a_negotiation_lasts_until_they_say_final)
 	/* Within one negotiation a key comes once. */
 	ck_assert_int_eq(send(0, NONE, "MaxRecvDataSegmentLength=512|"), 0);
 	ck_assert_int_eq(send(F_BIT, ttt(), "MaxRecvDataSegmentLength=1024|"),
-			 ISCSI_TEXT_REJECT_PROTOCOL);
+			 ISCSI_REJECT_PROTOCOL);
 	ck_assert_uint_eq(params.max_send, 4096);
 }
 END_TEST
