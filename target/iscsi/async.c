@@ -5,6 +5,12 @@
  *    36 | AsyncEvent    | AsyncVCode    | Parameter1                    |
  *    40 | Parameter2                    | Parameter3 (seconds)          |
  *
+ * Invariants:
+ * 1. One message waits at a time; the newest event counts.
+ * 2. Only a session in full feature phase is told anything.
+ *
+ * Not here: when it goes out (answer.c), closing what does not leave (server.c).
+ *
  * Spec: RFC 7143 section 11.9.
  */
 #include "target/iscsi/iscsi_int.h"

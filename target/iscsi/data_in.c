@@ -9,6 +9,8 @@
  *    in a SCSI Response of its own.
  * 3. The number goes back to the window in the PDU that carries the status.
  *
+ * Not here: StatSN and the window (answer.c), bytes and digests (tx.c).
+ *
  * Spec: RFC 7143 sections 11.4, 11.7.
  */
 #include "target/iscsi/iscsi_int.h"

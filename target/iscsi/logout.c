@@ -2,6 +2,12 @@
 /*
  * Logout: the response, then FIN; what still runs is aborted with the session.
  *
+ * Invariants:
+ * 1. From the request on nothing else is taken; after the response nothing else is sent.
+ * 2. What is refused (another connection, recovery) leaves the session as it was.
+ *
+ * Not here: the end of the session (session.c), FIN and linger (conn.c).
+ *
  * Spec: RFC 7143 sections 11.14, 11.15.
  */
 #include "target/iscsi/iscsi_int.h"

@@ -9,6 +9,8 @@
  * 1. At most one ping is out; what nobody answers costs no memory.
  * 2. Echoed data never waits: where the pool has none left it is not echoed.
  *
+ * Not here: the NOP-In that only tells the window (answer.c decides it).
+ *
  * Spec: RFC 7143 sections 11.18, 11.19.
  */
 #include "target/iscsi/iscsi_int.h"

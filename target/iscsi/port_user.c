@@ -4,6 +4,11 @@
  *
  * Reads /proc once, on that error alone: /proc/net/tcp names the socket's
  * inode, /proc/PID/fd the process that has it open.
+ *
+ * Invariants:
+ * 1. What cannot be read (another user's process) is not found, and no error.
+ *
+ * Not here: the message (target/apply.c), listening (portal.c).
  */
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,12 @@
 /*
  * Reject: the header that we did not take goes back with the reason.
  *
- * A rejected request's number is not used up: the initiator fills the gap.
+ * Invariants:
+ * 1. A rejected request's number is not used up: the initiator fills the gap.
+ * 2. Who sends rubbish faster than it reads the answers is disconnected: they take what is
+ *    left of the pool of commands, never memory.
+ *
+ * Not here: what is rejected and why (dispatch.c, pdu.c).
  *
  * Spec: RFC 7143 section 11.17.
  */

@@ -5,6 +5,10 @@
  *   stop(): listeners closed ─▶ logout asked of every session ─▶ STOP_GRACE_NS ─▶
  *           connections closed ─▶ sessions drain ─▶ stop_done
  *
+ * Invariants:
+ * 1. stop_done runs once, when no connection and no session is left.
+ * 2. Nothing is freed while it has a connection or a session.
+ *
  * Not here: portals (portal.c), targets (target.c), sessions (session.c).
  */
 #include <stdlib.h>

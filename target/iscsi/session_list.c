@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sessions for people: the rows of session.list, and ending one by its number.
+ *
+ * Invariants:
+ * 1. Reading changes nothing: a rate that is shown is not begun anew.
+ * 2. An id is a string, never used twice while the process lives.
+ *
+ * Not here: counting (command.c), the method and its columns (target/lists.c, ctl).
+ *
+ * Spec: man/yoke-rpc.7, session.list.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -6,6 +6,8 @@
  * 1. REQUEST SENSE never fails for what it reports: conditions are its data, with GOOD. A unit
  *    attention that it reports is gone.
  *
+ * Not here: which commands report unit attentions (optable.c), sense data (sense.c).
+ *
  * Spec: SPC-4 6.39, 6.47; SAM-5 5.11, 5.14.
  */
 #include "target/scsi/lu_int.h"

@@ -5,6 +5,8 @@
  * Invariants:
  * 1. Every answer is read off the tables that dispatch: what is reported works.
  *
+ * Not here: the tables (optable.c, task_management.c).
+ *
  * Spec: SPC-4 6.35, 6.36.
  */
 #include <string.h>

@@ -7,6 +7,8 @@
  *    is there.
  * 2. It lists exactly what this initiator may see, in order, and clears the news of a changed list.
  *
+ * Not here: who may see what (device.c), raising the news (device.c).
+ *
  * Spec: SPC-4 6.33, SAM-5 4.7.7.
  */
 #include "core/wire.h"
