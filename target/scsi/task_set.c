@@ -91,14 +91,25 @@ void task_set_submit(struct scsi_task *task)
 	set->waiting++;
 }
 
-/* The first task that waits and need not; aborted ones are task_management.c's to end. */
+/*
+ * The first task that waits and need not; aborted ones are task_management.c's to end.
+ * may_run() walks the list as well: only for those that what came before does not stop.
+ */
 static struct scsi_task *next_to_wake(const struct task_set *set)
 {
 	struct scsi_task *task;
+	bool first = true; /* nothing that was submitted came before */
 
-	TAILQ_FOREACH(task, &set->tasks, set_link)
-		if (task->dormant && !task->aborting && may_run(set, task))
+	TAILQ_FOREACH(task, &set->tasks, set_link) {
+		if (task->dormant && !task->aborting && (first || task->attr != SCSI_ORDERED) &&
+		    may_run(set, task))
 			return task;
+		if (task->state != SCSI_TASK_SUBMITTED)
+			continue;
+		if (is_barrier(task))
+			break;
+		first = false;
+	}
 	return NULL;
 }
 
