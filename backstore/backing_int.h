@@ -14,7 +14,7 @@ struct blk *ram_new(struct env *env, const struct backing_spec *spec);
 struct blk *null_new(struct env *env, const struct backing_spec *spec);
 
 /* Above this a copy or a clearing would hold up the loop: env_work does it. */
-#define RAM_INLINE_MAX (4 * MIB)
+#define RAM_INLINE_MAX MIB
 
 /* An opened file or block device: what file_probe() found out and file.c goes by. */
 struct file_medium {

@@ -6,8 +6,9 @@
  *
  * Invariants:
  * 1. A session holds at most a quarter of the pool, a logical unit's commands at
- *    most half; each may always have one command's worth. So a stalled logical
- *    unit, or one greedy session, leaves room for the others.
+ *    most half; each may always have one command's worth. The last eighth is for
+ *    sessions that hold nothing. So a stalled logical unit, a greedy session, or
+ *    several whose initiators do not read, leave room for the others.
  * 2. What waits for its own share is passed over; what waits for the pool itself
  *    is not, so that a large command is not starved by small ones.
  * 3. Only SCSI commands come here to wait.
@@ -55,6 +56,8 @@ static bool share_allows(const struct iscsi_cmd *cmd, const struct iscsi_lun_use
 	unsigned pool = buf_pool_units(session->server->pool);
 
 	if (session->units && session->units + units > pool / 4)
+		return false;
+	if (session->units && buf_pool_free_units(session->server->pool) < pool / 8 + units)
 		return false;
 	return !use || !use->units || use->units + units <= pool / 2;
 }

@@ -29,7 +29,7 @@
 #include "target/iscsi/iscsi_int.h"
 
 #define LINGER_NS (2 * NS_PER_S)
-#define FLUSH_BYTES (2 * MIB) /* sent for one connection in one turn */
+#define FLUSH_BYTES (512 * KIB)
 
 static_assert(sizeof(struct iscsi_conn) + sizeof(struct iscsi_login) + ISCSI_RX_SMALL +
 			      ISCSI_TX_SLOTS_LOGIN * sizeof(struct iscsi_tx_slot) <=

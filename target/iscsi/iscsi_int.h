@@ -37,12 +37,12 @@
 #define ISCSI_HASH 64
 /* Work a connection may do in one turn before others have theirs. */
 #define ISCSI_TURN_PDUS 64
-#define ISCSI_TURN_BYTES MIB
+#define ISCSI_TURN_BYTES (512 * KIB)
 /* And all connections together: a turn stays below 10 ms however many are busy. */
 #define ISCSI_TURN_PDUS_ALL 1024
 #define ISCSI_TURN_WAKE 16   /* so many PDUs is being looked at worth: a read, or an end */
 #define ISCSI_TURN_LOGIN 128 /* and a session's memory */
-#define ISCSI_TURN_BYTES_ALL (4 * MIB)
+#define ISCSI_TURN_BYTES_ALL (2 * MIB)
 /* All that a connection may cost before it logged in. */
 #define ISCSI_LOGIN_MEMORY (16 * KIB)
 

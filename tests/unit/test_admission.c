@@ -102,6 +102,24 @@ START_TEST(a_logical_unit_holds_at_most_half)
 }
 END_TEST
 
+START_TEST(the_last_eighth_is_for_sessions_that_hold_nothing)
+{
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert(ask(i, i, i % 2, UNITS / 4 - UNITS / 32));
+	ck_assert_uint_eq(buf_pool_free_units(server.pool), UNITS / 8);
+	ck_assert(!ask(10, 0, 0, 1));
+	ck_assert(!ask(11, 5, 1, 2));
+	fake_env_run(env);
+	ck_assert_uint_eq(granted_count, 1);
+	ck_assert_uint_eq(granted[0], 11);
+	/* With room beyond the eighth the others go on. */
+	iscsi_admit_give(&cmds[1]);
+	fake_env_run(env);
+	ck_assert_uint_eq(granted_count, 2);
+	ck_assert_uint_eq(granted[1], 10);
+}
+END_TEST
+
 START_TEST(one_command_may_be_larger_than_the_share)
 {
 	ck_assert(ask(0, 0, 0, UNITS / 2 + 8));
@@ -240,6 +258,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_session_holds_at_most_a_quarter);
 	tcase_add_test(tcase, a_logical_unit_holds_at_most_half);
+	tcase_add_test(tcase, the_last_eighth_is_for_sessions_that_hold_nothing);
 	tcase_add_test(tcase, one_command_may_be_larger_than_the_share);
 	tcase_add_test(tcase, a_large_command_is_not_starved_by_small_ones);
 	tcase_add_test(tcase, sessions_take_turns);
