@@ -363,6 +363,7 @@ void loop_stats(const struct loop *loop, struct loop_stats *stats)
 	stats->turn_max_ns = loop->turn.max_ns;
 	stats->slow_turn_ns = loop->turn.slow_ns;
 	stats->slow_turn_at_ns = loop->turn.slow_at_ns;
+	stats->slow_turns = loop->turn.slow_turns;
 }
 
 void loop_count_syscalls(struct loop *loop, unsigned n)

@@ -24,6 +24,7 @@ struct loop_stats {
 	uint64_t turn_max_ns;
 	uint64_t slow_turn_ns;    /* length of the newest one above TURN_WARN_NS; 0: none */
 	uint64_t slow_turn_at_ns; /* when it ended, on the clock of env_now_ns() */
+	uint64_t slow_turns;      /* turns above TURN_WARN_NS */
 	uint64_t syscalls;        /* made by the loop and by those who report theirs */
 	uint64_t disk_ops;
 };

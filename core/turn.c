@@ -79,6 +79,7 @@ unsigned turn_ends(struct turn_clock *turn, uint64_t now_ns)
 	if (took_ns > TURN_WARN_NS) {
 		turn->slow_ns = took_ns;
 		turn->slow_at_ns = now_ns;
+		turn->slow_turns++;
 		log_limited(&limit, LOG_L_WARN, "loop", "", "slow-turn", "ms=%.1f",
 			    (double)took_ns / (double)NS_PER_MS);
 	}

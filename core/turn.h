@@ -19,6 +19,7 @@ struct turn_clock {
 	uint64_t max_ns;
 	uint64_t slow_ns;    /* length of the newest turn above TURN_WARN_NS; 0: none */
 	uint64_t slow_at_ns; /* its end */
+	uint64_t slow_turns; /* how many there were */
 };
 
 void turn_clock_init(struct turn_clock *turn);

@@ -89,6 +89,7 @@ START_TEST(the_newest_slow_turn_is_remembered_with_its_time)
 	turn_of(2);
 	ck_assert_uint_eq(turn.slow_ns, 11 * NS_PER_MS);
 	ck_assert_uint_eq(turn.slow_at_ns, slow_at);
+	ck_assert_uint_eq(turn.slow_turns, 2);
 }
 END_TEST
 

@@ -307,9 +307,13 @@ class Target:
             return re.search(r"lib[atu]san", maps.read()) is not None
 
     def turns_are_short(self):
-        """No turn of its loop took longer than 10 ms (a sanitizer's are not judged)."""
-        longest = self.call("status.show")["loop"]["turn_max_us"]
-        check(self.sanitized() or longest <= 10000, f"a turn of the loop took {longest} us")
+        """Turns of its loop take less than 10 ms (a sanitizer's are not judged).
+
+        Two may be the machine's: interrupts and other guests count as ours.
+        """
+        loop = self.call("status.show")["loop"]
+        check(self.sanitized() or loop["slow_turns"] <= 2,
+              f"{loop['slow_turns']} turns of the loop above 10 ms, the longest {loop['turn_max_us']} us")
 
     # The control socket
 
