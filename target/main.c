@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,6 +275,17 @@ static void prepare_fds(const struct conf_node *node)
 		close(low);
 }
 
+/*
+ * What a session takes is mapped for it and unmapped with it: memory goes down again after the
+ * rush. By itself glibc raises the threshold once such a block was freed, and keeps the rest.
+ */
+static void prepare_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 64 * KIB);
+	mallopt(M_TRIM_THRESHOLD, 1 * MIB);
+	mallopt(M_ARENA_MAX, 2);
+}
+
 static int daemon_run(const char *conf_path, struct conf *conf)
 {
 	struct daemon daemon = { .yoked = { .conf_path = conf_path,
@@ -283,6 +295,7 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	struct iscsi_limits limits;
 	char text[512];
 
+	prepare_memory();
 	prepare_fds(&conf->node);
 	TAILQ_INIT(&yoked->stores);
 	TAILQ_INIT(&yoked->exports);

@@ -157,7 +157,10 @@ void iscsi_data_out_arrived(struct iscsi_conn *conn, bool digest_ok)
 		iscsi_data_out_fail(&cmd->out, ISCSI_DATA_DIGEST);
 	if (cmd->state == ISCSI_CMD_GATHERING) {
 		cmd->receiving = false;
-		iscsi_data_out_go(cmd);
+		/* A PDU without data is no progress. */
+		if (conn->rx.pdu.length || iscsi_data_out_complete(&cmd->out) ||
+		    iscsi_data_out_may_ask(&cmd->out))
+			iscsi_data_out_go(cmd);
 	} else {
 		iscsi_command_received(cmd);
 	}

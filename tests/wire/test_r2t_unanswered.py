@@ -7,7 +7,7 @@ import time
 
 import scsi
 from harness import case, main
-from iscsi import check
+from iscsi import Closed, check
 
 MIB = 1 << 20
 KEYS = {"InitialR2T": "Yes", "ImmediateData": "No"}
@@ -60,6 +60,21 @@ def slow_data_that_goes_on_is_no_timeout(t):
             task.send_segment(512 * sn, 512, r2t.ttt, sn, final=int(sn == 7))
         task.wait().good()
         check(scsi.read(session, 0, 4096) == data, "data differ")
+
+
+@case
+def empty_data_are_no_progress(t):
+    with t.login(**KEYS) as session:
+        task = scsi.start(session, scsi.write10(0, 8), out=bytes(4096), manual=True)
+        session.until(lambda: task.r2ts)
+        started = time.monotonic()
+        try:
+            for sn in range(200):
+                task.send_segment(0, 0, task.r2ts[0].ttt, sn, final=0)
+                check(session.silent(0.05), "something came")
+        except (AssertionError, Closed, OSError):
+            pass
+        check(task.done or time.monotonic() - started < 5, "held for as long as it likes")
 
 
 if __name__ == "__main__":
