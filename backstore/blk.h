@@ -32,6 +32,7 @@
 #define BLK_READ_ONLY 16u
 #define BLK_COMPARE 32u
 #define BLK_VOLATILE 64u /* completed writes need a FLUSH to be durable */
+#define BLK_ATOMIC 128u  /* a WRITE is there whole or not at all, whatever happens */
 
 enum blk_state {
 	BLK_ONLINE,

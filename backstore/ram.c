@@ -151,7 +151,8 @@ struct blk *ram_new(struct env *env, const struct backing_spec *spec)
 	ram->blk.size_bytes = spec->size_bytes;
 	ram->blk.block_size = spec->block_size;
 	ram->blk.physical_block = spec->physical_block ? spec->physical_block : spec->block_size;
-	ram->blk.features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES | BLK_COMPARE;
+	ram->blk.features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES | BLK_COMPARE |
+			     BLK_ATOMIC;
 	if (spec->read_only)
 		ram->blk.features |= BLK_READ_ONLY;
 	blk_init(&ram->blk);

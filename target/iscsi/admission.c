@@ -11,13 +11,18 @@
  *    several whose initiators do not read, leave room for the others.
  * 2. What waits for its own share is passed over; what waits for the pool itself
  *    is not, so that a large command is not starved by small ones.
- * 3. Only SCSI commands come here to wait.
+ * 3. Express commands ask for little and have no share to keep to; bulk I/O leaves them some
+ *    of the pool, so that they never wait for it.
+ * 4. Only SCSI commands come here to wait.
  *
  * Not here: the pool (core/buf.c), MaxCmdSN (window.c).
  */
 #include <stdlib.h>
 
 #include "target/iscsi/iscsi_int.h"
+
+/* One unit in so many is kept for express commands. */
+#define EXPRESS_PART 128
 
 static struct iscsi_lun_use *use_of(struct iscsi_server *server, const struct scsi_lu *lu)
 {
@@ -48,6 +53,13 @@ static void wake(struct iscsi_server *server)
 	env_defer(server->env, &server->admit);
 }
 
+unsigned iscsi_admit_most(const struct iscsi_cmd *cmd)
+{
+	unsigned pool = buf_pool_units(cmd->session->server->pool);
+
+	return cmd->task.express ? pool : pool - pool / EXPRESS_PART;
+}
+
 /* By the shares alone. */
 static bool share_allows(const struct iscsi_cmd *cmd, const struct iscsi_lun_use *use,
 			 unsigned units)
@@ -55,11 +67,22 @@ static bool share_allows(const struct iscsi_cmd *cmd, const struct iscsi_lun_use
 	const struct iscsi_session *session = cmd->session;
 	unsigned pool = buf_pool_units(session->server->pool);
 
+	if (cmd->task.express)
+		return true;
 	if (session->units && session->units + units > pool / 4)
 		return false;
 	if (session->units && buf_pool_free_units(session->server->pool) < pool / 8 + units)
 		return false;
 	return !use || !use->units || use->units + units <= pool / 2;
+}
+
+/* What is kept back for express commands stays. */
+static bool pool_allows(const struct iscsi_cmd *cmd, unsigned units)
+{
+	const struct buf_pool *pool = cmd->session->server->pool;
+	unsigned kept = buf_pool_units(pool) - iscsi_admit_most(cmd);
+
+	return buf_pool_free_units(pool) >= units + kept;
 }
 
 bool iscsi_admit_now(struct iscsi_cmd *cmd, uint64_t bytes)
@@ -71,7 +94,8 @@ bool iscsi_admit_now(struct iscsi_cmd *cmd, uint64_t bytes)
 	if (!bytes)
 		return true;
 	assert(!cmd->units);
-	if (!share_allows(cmd, use, units) || !buf_take(server->pool, bytes, &cmd->task.data))
+	if (!share_allows(cmd, use, units) || !pool_allows(cmd, units) ||
+	    !buf_take(server->pool, bytes, &cmd->task.data))
 		return false;
 	cmd->units = units;
 	cmd->lun_use = use;

@@ -169,7 +169,7 @@ void iscsi_command_header(struct iscsi_cmd *cmd, struct iscsi_conn *conn,
 	enter(cmd);
 	if (!is_write(cmd))
 		return;
-	if (!iscsi_admit_now(cmd, cmd->task.data_out_length)) {
+	if (!iscsi_admit_now(cmd, cmd->task.buffer_length)) {
 		cmd->no_room = true;
 		return;
 	}
@@ -207,7 +207,7 @@ static void move_held(struct iscsi_cmd *cmd)
 
 	iscsi_admit_detach(cmd, &held);
 	enter(cmd);
-	if (is_write(cmd) && !iscsi_admit_now(cmd, cmd->task.data_out_length))
+	if (is_write(cmd) && !iscsi_admit_now(cmd, cmd->task.buffer_length))
 		cmd->no_room = true;
 	end = cmd->units ? min_u64(cmd->immediate_bytes, cmd->task.data.length) : 0;
 	while (done < end) {
@@ -257,20 +257,22 @@ void iscsi_command_run(struct iscsi_cmd *cmd)
 			enter(cmd);
 	}
 	if (is_write(cmd) || !cmd->final || cmd->immediate_bytes) {
+		bool wants = task->dir != SCSI_DATA_IN && task->buffer_length;
+
 		/* Unsolicited data cannot wait for room. */
-		if (!cmd->final && is_write(cmd) && !cmd->units && !cmd->no_room)
-			cmd->no_room = !iscsi_admit_now(cmd, task->data_out_length);
+		if (!cmd->final && wants && !cmd->units && !cmd->no_room)
+			cmd->no_room = !iscsi_admit_now(cmd, task->buffer_length);
 		start_data_out(cmd);
-		if (is_write(cmd) && !cmd->units && !cmd->no_room)
-			bytes = task->data_out_length;
-	} else if (task->dir == SCSI_DATA_IN && task->transfer_length <= SCSI_TRANSFER_MAX) {
-		bytes = task->transfer_length;
+		if (wants && !cmd->units && !cmd->no_room)
+			bytes = task->buffer_length;
+	} else {
+		bytes = task->buffer_length;
 		/* A store in memory moves them in this turn. */
-		if (cmd->session->conn)
+		if (cmd->session->conn && task->dir == SCSI_DATA_IN)
 			cmd->session->conn->rx.work += bytes;
 	}
 	/* More than there is in all: it can never be granted. */
-	if (buf_units(bytes) > buf_pool_units(cmd->session->server->pool)) {
+	if (buf_units(bytes) > iscsi_admit_most(cmd)) {
 		cmd->no_room = true;
 		bytes = 0;
 	}

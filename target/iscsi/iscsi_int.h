@@ -364,6 +364,8 @@ void iscsi_cmd_answer(struct iscsi_cmd *cmd);
 bool iscsi_admit_now(struct iscsi_cmd *cmd, uint64_t bytes);
 /* Now, or later through iscsi_command_granted(). */
 bool iscsi_admit(struct iscsi_cmd *cmd, uint64_t bytes);
+/* Units that CMD could ever be granted. */
+unsigned iscsi_admit_most(const struct iscsi_cmd *cmd);
 void iscsi_admit_cancel(struct iscsi_cmd *cmd);
 void iscsi_admit_give(struct iscsi_cmd *cmd);
 /* CMD's buffers are LIST now and no longer count as its; to be returned. */

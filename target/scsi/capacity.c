@@ -32,7 +32,6 @@ void scsi_read_capacity_16(struct scsi_task *task)
 	/* Logical blocks per physical block, as an exponent. */
 	data[13] = (uint8_t)__builtin_ctz(lu->blk->physical_block / lu->block_size);
 	if (lu_thin(lu))
-		data[14] = 0x80 |
-			   (lu->blk->features & BLK_UNMAP_ZEROES ? 0x40 : 0); /* LBPME, LBPRZ */
+		data[14] = 0xc0; /* LBPME, LBPRZ */
 	scsi_reply(task, data, sizeof(data));
 }

@@ -302,6 +302,7 @@ struct scsi_nexus *scsi_nexus_new(struct scsi_device *device, const struct scsi_
 
 void scsi_nexus_retire(struct scsi_nexus *nexus)
 {
+	reserve_nexus_lost(nexus);
 	nexus_retire(&nexus->device->registry, &nexus->mpio);
 }
 
@@ -340,15 +341,21 @@ static void set_transfer(struct scsi_task *task)
 	task->dir = SCSI_NO_DATA;
 	task->transfer_length = 0;
 	task->data_out_length = 0;
-	if (!task->op || !task->op->length || (!task->lu && !(task->op->flags & OP_NO_LUN)))
+	task->buffer_length = 0;
+	if (!task->op || (!task->lu && !(task->op->flags & OP_NO_LUN)))
 		return;
-	length = task->op->length(task);
-	if (length == 0 || length > SCSI_TRANSFER_MAX)
+	if (task->op->length)
+		length = task->op->length(task);
+	if (length > SCSI_TRANSFER_MAX)
 		return;
-	task->dir = task->op->dir;
-	task->transfer_length = length;
+	if (length > 0) {
+		task->dir = task->op->dir;
+		task->transfer_length = task->buffer_length = length;
+	}
 	if (task->dir == SCSI_DATA_OUT)
-		task->data_out_length = min_u64(length, task->expected_out);
+		task->buffer_length = task->data_out_length = min_u64(length, task->expected_out);
+	if (task->op->flags & OP_SCRATCH)
+		task->buffer_length = align_up(task->buffer_length, BUF_UNIT) + BUF_UNIT;
 }
 
 void scsi_task_enter(struct scsi_task *task)
@@ -361,6 +368,8 @@ void scsi_task_enter(struct scsi_task *task)
 	task->lu = task->mapping ? task->mapping->lu : NULL;
 	task->read_only = task->mapping && task->mapping->read_only;
 	task->op = task->cdb_too_long ? NULL : optable_find(task->cdb, &known);
+	if (task->op && task->lu && !lu_has(task->lu, task->op))
+		task->op = NULL;
 	task->express = task->op && task->op->flags & OP_EXPRESS;
 	atomic_store_explicit(&task->aborting, false, memory_order_relaxed);
 	task->tell_aborted = task->dormant = task->running = false;
@@ -380,18 +389,19 @@ void scsi_task_enter(struct scsi_task *task)
 void scsi_task_submit(struct scsi_task *task)
 {
 	assert(task->state == SCSI_TASK_ENTERED);
-	assert(task->dir != SCSI_DATA_OUT || task->transport_error != SCSI_TRANSPORT_OK ||
-	       task->data.length >= task->data_out_length);
+	assert(task->dir == SCSI_DATA_IN || task->transport_error != SCSI_TRANSPORT_OK ||
+	       task->data.length >= task->buffer_length);
 	task_set_submit(task);
 }
 
 static void fail_opcode(struct scsi_task *task)
 {
+	const struct scsi_op *row = NULL;
 	bool known = false;
 
 	if (!task->cdb_too_long)
-		optable_find(task->cdb, &known);
-	if (known)
+		row = optable_find(task->cdb, &known);
+	if (known && !row)
 		scsi_fail_field(task, 1, 4); /* the service action */
 	else
 		scsi_fail(task, SCSI_R_INVALID_OPCODE);
@@ -411,6 +421,8 @@ static bool refused(struct scsi_task *task)
 		scsi_fail(task, scsi_ua_reason(ua_take(ua)));
 	else if (!op)
 		fail_opcode(task);
+	else if (reserve_conflicts(task))
+		task->status = SCSI_RESERVATION_CONFLICT;
 	else if (task->cdb[op->cdb_length - 1] & 0x04) /* NACA: NORMACA is 0 */
 		scsi_fail_field(task, op->cdb_length - 1u, 2);
 	else

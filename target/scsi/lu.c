@@ -2,19 +2,16 @@
 /*
  * The logical unit at its home: tasks that may run, the range lock, the block device.
  *
- *   lu_run() ─▶ op->run() ─▶ lu_transfer() ─▶ [waits for its range] ─▶ piece by piece ─▶ scsi_complete()
+ *   lu_run() ─▶ op->run() ─▶ lu_hold() ─▶ [waits for its range] ─▶ io by io, lu_io() ─▶ scsi_complete()
  *                   │                                 │ lu_sweep(): aborted        ▲
  *                   └── answered at once ─────────────┴────────────────────────────┘
  *
  * Invariants:
- * 1. (I11) A read waits behind overlapping writes in flight, overlapping writes go one after
- *    the other in the order of their coming; what it waits for, it cannot see half done.
- * 2. A task has one lu_task of the pool from lu_run() to scsi_complete(); an empty pool is
- *    TASK SET FULL, never an allocation.
- * 3. An aborted task that waits is withdrawn; one at the device ends with its current piece.
- * 4. With WCE=0 every write carries FUA: GOOD means durable.
+ * 1. A task has one lu_task of the pool from lu_run() to scsi_complete(); an empty pool is
+ *    TASK SET FULL, never an allocation. Bulk I/O leaves some to what goes past it.
+ * 2. An aborted task that waits for its range is withdrawn.
  *
- * Not here: attributes and aborts (task_set.c, task_management.c), CDBs (rw.c and its neighbours).
+ * Not here: holds and ios (lu_io.c), attributes and aborts (task_set.c, task_management.c), CDBs (rw.c and its neighbours).
  *
  * Spec: SAM-5 5, SBC-3 4.15 (caching).
  */
@@ -26,6 +23,7 @@
 #include "target/scsi/sense.h"
 
 #define TASKS_DEFAULT 512
+#define TASKS_EXPRESS 16 /* more, for those that go past bulk I/O */
 
 /* ---- life */
 
@@ -105,7 +103,7 @@ void lu_reset(struct scsi_lu *lu)
 
 struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 {
-	unsigned i, tasks = config->tasks_max ? config->tasks_max : TASKS_DEFAULT;
+	unsigned i, tasks = (config->tasks_max ? config->tasks_max : TASKS_DEFAULT) + TASKS_EXPRESS;
 	struct scsi_lu *lu = calloc(1, sizeof(*lu));
 
 	if (!lu)
@@ -131,6 +129,7 @@ struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 	task_set_init(&lu->set);
 	for (i = tasks; i-- > 0;)
 		SLIST_INSERT_HEAD(&lu->free, &lu->pool[i], free_link);
+	lu->free_count = tasks;
 	lu->blk = blk_ref(config->blk);
 	lu->block_size = lu->blk->block_size;
 	lu->size_bytes = lu->blk->size_bytes;
@@ -186,18 +185,19 @@ void lu_run(struct shard_msg *msg)
 	struct scsi_lu *lu = task->lu;
 	struct lu_task *lt = SLIST_FIRST(&lu->free);
 
-	if (!lt) {
+	if (!lt || (lu->free_count <= TASKS_EXPRESS && !task->express)) {
 		task->status = SCSI_TASK_SET_FULL;
 		scsi_complete(task);
 		return;
 	}
 	SLIST_REMOVE_HEAD(&lu->free, free_link);
+	lu->free_count--;
 	TAILQ_INSERT_TAIL(&lu->active, lt, active_link);
 	lt->task = task;
 	lt->lu = lu;
 	lt->waits = lt->locked = false;
+	lt->flags = 0;
 	lt->done = 0;
-	lt->drained = NULL;
 	task->lu_private = lt;
 	if (atomic_load(&task->aborting))
 		scsi_complete(task);
@@ -232,10 +232,10 @@ void scsi_complete(struct scsi_task *task)
 	count(lu, task, lt);
 	if (lt) {
 		assert(!lt->waits);
-		if (lt->locked)
-			rangelock_release(lu->lock, &lt->hold);
+		lu_release(lt);
 		TAILQ_REMOVE(&lu->active, lt, active_link);
 		SLIST_INSERT_HEAD(&lu->free, lt, free_link);
+		lu->free_count++;
 		task->lu_private = NULL;
 	}
 	task->msg.fn = task_set_back;
@@ -281,10 +281,13 @@ bool lu_write_protected(const struct scsi_task *task)
 
 bool lu_thin(const struct scsi_lu *lu)
 {
-	static const uint8_t unmap[SCSI_CDB_MAX] = { 0x42 };
-	bool known;
+	return lu->blk->features & BLK_UNMAP && lu->blk->features & BLK_UNMAP_ZEROES;
+}
 
-	return lu->blk->features & BLK_UNMAP && optable_find(unmap, &known);
+bool lu_has(const struct scsi_lu *lu, const struct scsi_op *op)
+{
+	return (!(op->flags & OP_THIN) || lu_thin(lu)) &&
+	       (!(op->flags & OP_ATOMIC) || lu->blk->features & BLK_ATOMIC);
 }
 
 bool lu_check_range(struct scsi_task *task, uint64_t lba, uint64_t blocks)
@@ -295,139 +298,4 @@ bool lu_check_range(struct scsi_task *task, uint64_t lba, uint64_t blocks)
 		return true;
 	scsi_fail_info(task, SCSI_R_LBA_RANGE, lba);
 	return false;
-}
-
-/* ---- data */
-
-static void step(struct lu_task *lt);
-
-static void piece_done(struct io *io, void *arg)
-{
-	struct lu_task *lt = arg;
-
-	if (io->error) {
-		scsi_fail_errno(lt->task, io->error, lt->write,
-				(lt->offset + lt->done) / lt->lu->block_size);
-		scsi_complete(lt->task);
-		return;
-	}
-	lt->done += io->length;
-	step(lt);
-}
-
-static void piece(struct lu_task *lt)
-{
-	struct scsi_lu *lu = lt->lu;
-	uint64_t most = lt->length - lt->done, covered;
-	unsigned n;
-
-	if (lu->blk->max_io)
-		most = min_u64(most, align_down(lu->blk->max_io, lu->block_size));
-	n = buf_slice(&lt->task->data, lt->done, most, lt->iov, LU_IOV, &covered);
-	assert(covered > 0 && covered % lu->block_size == 0);
-	io_init(&lt->io, lt->write ? IO_WRITE : IO_READ, lt->offset + lt->done, covered, lt->iov,
-		n);
-	lt->io.flags = lt->flags;
-	blk_submit(lu->blk, &lt->io, piece_done, lt);
-}
-
-static void step(struct lu_task *lt)
-{
-	if (atomic_load(&lt->task->aborting) || lt->done == lt->length)
-		scsi_complete(lt->task);
-	else
-		piece(lt);
-}
-
-static void flushed(struct io *io, void *arg)
-{
-	struct lu_task *lt = arg;
-
-	if (io->error) {
-		scsi_fail_errno(lt->task, io->error, true, lt->offset / lt->lu->block_size);
-		scsi_complete(lt->task);
-		return;
-	}
-	if (lt->drained && !atomic_load(&lt->task->aborting))
-		lt->drained(lt->task);
-	else
-		step(lt);
-}
-
-/* A read with FUA comes from the medium: what a volatile cache has goes there first. */
-static void granted(struct rangelock_hold *hold)
-{
-	struct lu_task *lt = container_of(hold, struct lu_task, hold);
-
-	lt->waits = false;
-	lt->locked = true;
-	/* Not before: while it waited the cache may have been turned off. */
-	if (lt->write && !lt->lu->wce)
-		lt->flags |= IO_FUA;
-	if (!lt->flush_first) {
-		step(lt);
-		return;
-	}
-	io_init(&lt->io, IO_FLUSH, 0, 0, NULL, 0);
-	blk_submit(lt->lu->blk, &lt->io, flushed, lt);
-}
-
-static void take_range(struct lu_task *lt)
-{
-	memset(&lt->hold, 0, sizeof(lt->hold));
-	lt->hold.offset = lt->offset;
-	lt->hold.length = lt->length;
-	lt->hold.exclusive = lt->write;
-	lt->hold.fn = granted;
-	if (rangelock_take(lt->lu->lock, &lt->hold))
-		granted(&lt->hold);
-	else
-		lt->waits = true;
-}
-
-void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t offset,
-		 uint64_t length)
-{
-	struct lu_task *lt = task->lu_private;
-	struct scsi_lu *lu = task->lu;
-
-	if (length == 0) {
-		scsi_complete(task);
-		return;
-	}
-	lt->write = write;
-	lt->flush_first = !write && flags & IO_FUA && lu->wce;
-	lt->flags = write ? flags : flags & ~IO_FUA;
-	lt->offset = offset;
-	lt->length = length;
-	take_range(lt);
-}
-
-static void flush_done(struct io *io, void *arg)
-{
-	struct lu_task *lt = arg;
-
-	if (io->error)
-		scsi_fail_errno(lt->task, io->error, true, 0);
-	scsi_complete(lt->task);
-}
-
-void lu_flush(struct scsi_task *task)
-{
-	struct lu_task *lt = task->lu_private;
-
-	io_init(&lt->io, IO_FLUSH, 0, 0, NULL, 0);
-	blk_submit(task->lu->blk, &lt->io, flush_done, lt);
-}
-
-void lu_drain_and_flush(struct scsi_task *task, void (*then)(struct scsi_task *task))
-{
-	struct lu_task *lt = task->lu_private;
-
-	lt->drained = then;
-	lt->write = true;
-	lt->flush_first = true;
-	lt->offset = 0;
-	lt->length = lt->done = task->lu->blk->size_bytes; /* nothing to move */
-	take_range(lt);
 }

@@ -28,6 +28,13 @@ TAILQ_HEAD(scsi_tmf_list, scsi_tmf);
 /* Elements of an io: a command longer than LU_IOV units goes down in pieces. */
 #define LU_IOV 65
 
+/* Limits that VPD B0h tells and the commands keep. */
+#define SCSI_CAW_MAX BUF_UNIT      /* bytes compared by COMPARE AND WRITE */
+#define SCSI_UNMAP_MAX (512 * MIB) /* bytes of an UNMAP, all its ranges together */
+#define SCSI_UNMAP_RANGES 256
+#define SCSI_WRITE_SAME_MAX (16 * MIB) /* bytes */
+#define SCSI_ATOMIC_MAX (1 * MIB)      /* bytes */
+
 /* Tasks of one logical unit, in the order in which they were entered. Front's shard. */
 struct task_set {
 	struct scsi_task_list tasks;
@@ -55,6 +62,7 @@ struct scsi_lu {
 	_Atomic(struct shard *) front; /* of the devices that map it; NULL: none does */
 	struct task_set set;
 	LIST_HEAD(, scsi_mapping) mappings;
+	const struct scsi_nexus *reserved_by; /* RESERVE; NULL: nobody */
 
 	/* Mode parameters; changed by MODE SELECT at the home, read by both halves. */
 	atomic_bool d_sense;
@@ -66,6 +74,7 @@ struct scsi_lu {
 	struct rangelock *lock;
 	struct lu_task *pool;
 	SLIST_HEAD(, lu_task) free;
+	unsigned free_count;
 	TAILQ_HEAD(, lu_task) active;
 	uint64_t size_bytes; /* as the hosts know it */
 	struct shard_msg resized;
@@ -113,6 +122,9 @@ struct scsi_nexus {
 	unsigned tasks;
 };
 
+struct lu_task;
+typedef void lu_step_fn(struct lu_task *lt);
+
 /* What a task has at the home. */
 struct lu_task {
 	SLIST_ENTRY(lu_task) free_link;
@@ -120,11 +132,13 @@ struct lu_task {
 	struct scsi_task *task;
 	struct scsi_lu *lu;
 	bool waits, locked;
-	bool write, flush_first;
+	bool write;
 	unsigned flags;          /* of its ios */
 	uint64_t offset, length; /* on the medium, of the whole command */
 	uint64_t done;           /* bytes of it that were moved */
-	void (*drained)(struct scsi_task *task);
+	unsigned item;           /* of several ranges, the one that is being worked on */
+	lu_step_fn *next;        /* after the hold or io under way */
+	lu_step_fn *then;        /* after what is made up of several */
 	struct rangelock_hold hold;
 	struct io io;
 	struct iovec iov[LU_IOV];
@@ -190,20 +204,63 @@ static inline uint64_t lu_blocks(const struct scsi_lu *lu)
 {
 	return lu->blk->size_bytes / lu->block_size;
 }
-/* UNMAP works: the table has it and the device does. */
+/* Blocks can be unmapped, and read as zeroes then: the LU says that it is thin. */
 bool lu_thin(const struct scsi_lu *lu);
+/* What OP needs of the device is there. */
+bool lu_has(const struct scsi_lu *lu, const struct scsi_op *op);
 bool lu_write_protected(const struct scsi_task *task);
 /* True if [LBA, LBA + BLOCKS) is on the medium; else the task has failed. */
 bool lu_check_range(struct scsi_task *task, uint64_t lba, uint64_t blocks);
-/* Move [offset, +length) between the medium and task->data, then complete. */
+
+/* ---- lu_io.c: at the medium. NEXT and THEN run only if all went well and nobody aborted it
+ * meanwhile, perhaps before the call returns; otherwise the task has completed. */
+/* Exclusive holds are for changing the medium: the ios that follow carry FUA as WCE wants. */
+void lu_hold(struct lu_task *lt, bool exclusive, uint64_t offset, uint64_t length,
+	     lu_step_fn *next);
+/* Give back what is held, if anything. */
+void lu_release(struct lu_task *lt);
+/* One io over the first IOV_COUNT elements of lt->iov. */
+void lu_io(struct lu_task *lt, enum io_op op, uint64_t offset, uint64_t length, unsigned iov_count,
+	   lu_step_fn *next);
+/* As much of LENGTH as the device takes in one io. */
+uint64_t lu_most(const struct scsi_lu *lu, uint64_t length);
+/* BUF_UNIT of memory, with OP_SCRATCH. */
+uint8_t *lu_scratch(const struct lu_task *lt);
+/* lt->iov: the scratch memory, over and over, for as much of LENGTH as one io takes. */
+uint64_t lu_scratch_iov(struct lu_task *lt, uint64_t length, unsigned *count);
+/* The first byte in which scratch memory and the task's data from AT on differ; LENGTH: none. */
+uint64_t lu_difference(const struct lu_task *lt, uint64_t at, uint64_t length);
+void lu_end(struct lu_task *lt); /* completes */
+/* Hold [offset, +length) and move it between the medium and task->data; none: completes. */
 void lu_transfer(struct scsi_task *task, bool write, unsigned flags, uint64_t offset,
-		 uint64_t length);
+		 uint64_t length, lu_step_fn *then);
 void lu_flush(struct scsi_task *task);
-/*
- * The same once every command that runs has ended, none starting meanwhile; then THEN, which
- * completes TASK. An abort or a failed flush ends it without THEN.
- */
-void lu_drain_and_flush(struct scsi_task *task, void (*then)(struct scsi_task *task));
+/* The same once every command that runs has ended, none starting meanwhile. */
+void lu_drain_and_flush(struct scsi_task *task, lu_step_fn *then);
+
+/* ---- reserve.c: front */
+/* Another nexus has reserved the logical unit, and TASK may not go past that. */
+bool reserve_conflicts(const struct scsi_task *task);
+void reserve_release(struct scsi_lu *lu);
+void reserve_nexus_lost(const struct scsi_nexus *nexus);
+
+/* ---- rw.c: for commands that are laid out as READ and WRITE are */
+struct scsi_range {
+	uint64_t lba;
+	uint64_t blocks;
+	unsigned length_byte; /* where the CDB has it */
+	uint8_t flags;        /* byte 1, if it has flags */
+};
+#define SCSI_BYTE1_FUA 0x08
+#define SCSI_BYTE1_DPO 0x10
+#define SCSI_BYTE1_PROTECT 0xe0
+struct scsi_range scsi_range(const uint8_t *cdb);
+/* Protection, transfer length, range and, where it writes, write protection; false: it has failed. */
+bool scsi_range_check(struct scsi_task *task, const struct scsi_range *range);
+/* Flags of the ios of byte 1. */
+unsigned scsi_range_flags(const struct scsi_range *range);
+/* The whole blocks of what came of the Data-Out, in bytes. */
+uint64_t scsi_range_came(const struct scsi_task *task, const struct scsi_range *range);
 
 /* ---- run and length functions of the table's rows */
 void scsi_test_unit_ready(struct scsi_task *task);
@@ -214,12 +271,31 @@ void scsi_read_capacity_10(struct scsi_task *task);
 void scsi_read_capacity_16(struct scsi_task *task);
 void scsi_read_write(struct scsi_task *task);
 void scsi_synchronize_cache(struct scsi_task *task);
+void scsi_verify(struct scsi_task *task);
+void scsi_write_verify(struct scsi_task *task);
+void scsi_compare_write(struct scsi_task *task);
+void scsi_orwrite(struct scsi_task *task);
+void scsi_write_atomic(struct scsi_task *task);
+void scsi_write_same(struct scsi_task *task);
+void scsi_unmap(struct scsi_task *task);
+void scsi_get_lba_status(struct scsi_task *task);
+void scsi_prefetch(struct scsi_task *task);
+void scsi_start_stop(struct scsi_task *task);
+void scsi_prevent_allow(struct scsi_task *task);
+void scsi_read_defects(struct scsi_task *task);
+void scsi_log_sense(struct scsi_task *task);
+void scsi_reserve(struct scsi_task *task);
+void scsi_release(struct scsi_task *task);
 void scsi_mode_sense(struct scsi_task *task);
 void scsi_mode_select(struct scsi_task *task);
 void scsi_report_opcodes(struct scsi_task *task);
 void scsi_report_tmfs(struct scsi_task *task);
 
 uint64_t scsi_rw_length(const struct scsi_task *task);
+uint64_t scsi_verify_length(const struct scsi_task *task);
+uint64_t scsi_compare_write_length(const struct scsi_task *task);
+uint64_t scsi_write_atomic_length(const struct scsi_task *task);
+uint64_t scsi_write_same_length(const struct scsi_task *task);
 uint64_t scsi_report_luns_length(const struct scsi_task *task);
 
 /* Vital product data page CODE into OUT (SCSI_CONTROL_MAX); 0: no such page. */

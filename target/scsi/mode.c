@@ -370,8 +370,9 @@ static bool apply_pages(struct scsi_lu *lu, const uint8_t *list, unsigned at, un
 }
 
 /* The whole list was checked. */
-static void take_list(struct scsi_task *task)
+static void take_list(struct lu_task *lt)
 {
+	struct scsi_task *task = lt->task;
 	unsigned length = (unsigned)task->transfer_length, first;
 	uint8_t list[LIST_MAX];
 
@@ -393,7 +394,7 @@ static void check_list(struct scsi_task *task, const uint8_t *list, unsigned len
 	else if (turns_cache_off(task->lu, list, first, length))
 		lu_drain_and_flush(task, take_list);
 	else
-		take_list(task);
+		take_list(task->lu_private);
 }
 
 void scsi_mode_select(struct scsi_task *task)

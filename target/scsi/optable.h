@@ -17,12 +17,16 @@
 #define OP_NO_LUN 8u   /* its function also answers for a LUN that is not there */
 #define OP_WRITE 16u   /* changes the medium: refused where it is write protected */
 #define OP_EXPRESS 32u /* goes past bulk I/O */
+#define OP_SCRATCH 64u /* needs a unit of memory besides its data */
+#define OP_THIN 128u   /* only where blocks can be unmapped */
+#define OP_ATOMIC 256u /* only where the device writes atomically */
+#define OP_SHARED 512u /* works while another nexus has reserved the logical unit */
 
 struct scsi_op {
 	uint8_t opcode;
 	uint8_t service_action; /* OP_SA */
 	uint8_t cdb_length;
-	uint8_t flags;
+	uint16_t flags;
 	enum scsi_dir dir;
 	uint8_t usage[SCSI_CDB_MAX]; /* bits of the CDB that are evaluated; byte 0 is the opcode */
 	/* Bytes that the CDB asks to move, by task->cdb and the block size of task->lu

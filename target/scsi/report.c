@@ -44,6 +44,8 @@ static void all_commands(struct scsi_task *task)
 	for (i = 0; (op = optable_row(i)); i++) {
 		uint8_t *p = data + length;
 
+		if (!lu_has(task->lu, op))
+			continue;
 		assert(length + 8 + TIMEOUTS_LEN <= sizeof(data));
 		memset(p, 0, 8);
 		p[0] = op->opcode;
@@ -107,6 +109,8 @@ void scsi_report_opcodes(struct scsi_task *task)
 		return;
 	}
 	op = optable_find(wanted, &known);
+	if (op && !lu_has(task->lu, op))
+		op = NULL;
 	actions = has_service_actions(wanted[0]);
 	if (known &&
 	    ((options == BY_OPCODE && actions) || (options == BY_SERVICE_ACTION && !actions))) {

@@ -114,12 +114,15 @@ struct scsi_task {
 	enum scsi_dir dir;
 	uint64_t transfer_length; /* bytes, <= SCSI_TRANSFER_MAX; beyond it the command fails at submit */
 	bool express;             /* goes past bulk I/O */
+	/* Room that `data` must have: what is moved, as far as it comes, and after the unit
+	 * that this ends in, for commands that need it, one more unit of scratch memory. */
+	uint64_t buffer_length;
 
 	/*
-	 * Data, in the front's buffers; at submit of DATA_OUT filled with
-	 * data_out_length bytes (any that came, with a transport_error). For DATA_IN
-	 * room for transfer_length; with less, what does not fit is not read, and
-	 * data_in_length tells all the same what the command yields.
+	 * Data, in the front's buffers, buffer_length of them; at submit of DATA_OUT
+	 * filled with data_out_length bytes (any that came, with a transport_error). For
+	 * DATA_IN with less room what does not fit is not read, and data_in_length tells
+	 * all the same what the command yields.
 	 */
 	struct buf_list data;
 	uint64_t data_out_length; /* min(transfer_length, expected_out) */

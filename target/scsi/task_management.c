@@ -197,8 +197,10 @@ static void raise_for_all(struct scsi_tmf *tmf)
 
 	for (key = 0; (mapping = next_of(tmf, key)); key++) {
 		key = mapping->key;
-		if (resets(tmf, mapping->lu))
-			device_raise(mapping->lu, rows[tmf->function].condition, NULL);
+		if (!resets(tmf, mapping->lu))
+			continue;
+		reserve_release(mapping->lu);
+		device_raise(mapping->lu, rows[tmf->function].condition, NULL);
 	}
 }
 
@@ -342,6 +344,8 @@ void scsi_tmf_submit(struct scsi_tmf *tmf)
 	tmf->told = false;
 	tmf->mapping = NULL;
 	TAILQ_INSERT_TAIL(&device->tmfs, tmf, link);
+	if (tmf->function == SCSI_NEXUS_RESET)
+		reserve_nexus_lost(tmf->nexus);
 	visit(tmf, mark);
 	raise_for_all(tmf);
 	visit(tmf, end_idle);

@@ -169,7 +169,16 @@ static unsigned limits(const struct scsi_task *task, uint8_t *out)
 	put_be16(out + 2, (uint16_t)(lu->blk->physical_block / block));
 	put_be32(out + 4, SCSI_TRANSFER_MAX / block);
 	put_be32(out + 8, optimal / block);
-	/* COMPARE AND WRITE, UNMAP and WRITE SAME: zero, as long as the table has no such row. */
+	out[1] = (uint8_t)(SCSI_CAW_MAX / block);
+	if (lu_thin(lu)) {
+		put_be32(out + 16, (uint32_t)(SCSI_UNMAP_MAX / block));
+		put_be32(out + 20, SCSI_UNMAP_RANGES);
+		put_be32(out + 24, lu->blk->physical_block / block);
+		put_be32(out + 28, 0x80000000); /* UGAVALID: from LBA 0 on */
+	}
+	put_be64(out + 32, SCSI_WRITE_SAME_MAX / block);
+	if (lu->blk->features & BLK_ATOMIC)
+		put_be32(out + 40, (uint32_t)(SCSI_ATOMIC_MAX / block));
 	return 0x3c;
 }
 
@@ -185,10 +194,8 @@ static unsigned provisioning(const struct scsi_task *task, uint8_t *out)
 	const struct scsi_lu *lu = task->lu;
 
 	if (lu_thin(lu)) {
-		out[1] = 0x80; /* LBPU */
-		if (lu->blk->features & BLK_UNMAP_ZEROES)
-			out[1] |= 0x04; /* LBPRZ */
-		out[2] = 0x02;          /* thin */
+		out[1] = 0xe4; /* LBPU, LBPWS, LBPWS10, LBPRZ */
+		out[2] = 0x02; /* thin */
 	}
 	return 4;
 }

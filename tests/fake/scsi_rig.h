@@ -209,13 +209,11 @@ static inline void rig_init(struct rig_task *rig, struct scsi_nexus *nexus, uint
 static inline void rig_enter(struct rig_task *rig, uint64_t seed)
 {
 	struct scsi_task *task = &rig->task;
-	uint64_t room;
 	bool taken;
 	unsigned i;
 
 	scsi_task_enter(task);
-	room = task->dir == SCSI_DATA_OUT ? task->data_out_length : task->transfer_length;
-	taken = buf_take(rig_pool, room, &task->data);
+	taken = buf_take(rig_pool, task->buffer_length, &task->data);
 	assert(taken);
 	for (i = 0; i < task->data.count; i++) {
 		if (task->dir == SCSI_DATA_OUT)

@@ -63,6 +63,7 @@ void scsi_task_enter(struct scsi_task *task)
 	task->transfer_length = rig.length;
 	task->data_out_length = rig.dir == SCSI_DATA_OUT ? min_u64(rig.length, task->expected_out) :
 							   0;
+	task->buffer_length = rig.dir == SCSI_DATA_IN ? rig.length : task->data_out_length;
 	rig.entered[rig.entered_count++] = task;
 }
 

@@ -87,8 +87,9 @@ static void allocation(const struct scsi_op *op, unsigned *byte, unsigned *width
 {
 	static const struct {
 		uint8_t opcode, byte, width;
-	} places[] = { { 0x03, 4, 1 },  { 0x12, 3, 2 }, { 0x1a, 4, 1 }, { 0x5a, 7, 2 },
-		       { 0x9e, 10, 4 }, { 0xa0, 6, 4 }, { 0xa3, 6, 4 } };
+	} places[] = { { 0x03, 4, 1 }, { 0x12, 3, 2 }, { 0x1a, 4, 1 },  { 0x37, 7, 2 },
+		       { 0x4d, 7, 2 }, { 0x5a, 7, 2 }, { 0x9e, 10, 4 }, { 0xa0, 6, 4 },
+		       { 0xa3, 6, 4 }, { 0xb7, 6, 4 } };
 	unsigned i;
 
 	*width = 0;

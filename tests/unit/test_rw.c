@@ -326,6 +326,53 @@ START_TEST(a_read_without_room_moves_nothing_and_still_tells_its_length)
 }
 END_TEST
 
+static uint8_t *atomic_cdb(uint8_t *cdb, uint64_t lba, uint16_t blocks)
+{
+	memset(cdb, 0, SCSI_CDB_MAX);
+	cdb[0] = 0x9c;
+	put_be64(cdb + 2, lba);
+	put_be16(cdb + 12, blocks);
+	return cdb;
+}
+
+START_TEST(an_atomic_write_is_one_io_up_to_its_limit_and_refused_past_it)
+{
+	uint16_t most = (uint16_t)(SCSI_ATOMIC_MAX / BLOCK(_i));
+	uint8_t cdb[SCSI_CDB_MAX];
+	struct rig_task rig, *done;
+
+	start_fake(_i, true, BLK_FUA | BLK_ATOMIC);
+	rig_init(&rig, nexus, 0, atomic_cdb(cdb, 3, most));
+	rig_submit(&rig);
+	ck_assert_uint_eq(fake->held_count, 1);
+	ck_assert_uint_eq(STAILQ_FIRST(&fake->held)->length, SCSI_ATOMIC_MAX);
+	fake_blk_end(fake, 0);
+	rig_run();
+	ck_assert_uint_eq(rig.task.status, SCSI_GOOD);
+	ck_assert_uint_eq(rig.task.transfer_length, SCSI_ATOMIC_MAX);
+	done = rig_do(nexus, 0, atomic_cdb(cdb, 3, (uint16_t)(most + 1)));
+	ck_assert_uint_eq(rig_sense(done), 0x052400);
+	ck_assert_int_eq(rig_field(done), 12);
+	ck_assert_uint_eq(rig_sense(rig_do(nexus, 0, atomic_cdb(cdb, SIZE / BLOCK(_i), 1))),
+			  0x052100);
+	atomic_cdb(cdb, 0, 2);
+	cdb[11] = 1;
+	done = rig_do(nexus, 0, cdb);
+	ck_assert_uint_eq(rig_sense(done), 0x052400);
+	ck_assert_int_eq(rig_field(done), 10);
+	/* Half of it is not it. */
+	rig_init(&rig, nexus, 0, atomic_cdb(cdb, 0, 2));
+	rig.task.expected_out = BLOCK(_i);
+	rig_submit(&rig);
+	ck_assert_uint_eq(rig_sense(&rig), 0x052400);
+	ck_assert_uint_eq(fake->submits[IO_WRITE], 1);
+	stop();
+	start_fake(_i, true, BLK_FUA);
+	ck_assert_uint_eq(rig_sense(rig_do(nexus, 0, atomic_cdb(cdb, 0, 1))), 0x052000);
+	stop();
+}
+END_TEST
+
 static const struct {
 	int error;
 	unsigned read, write;
@@ -449,6 +496,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_write_with_less_data_writes_its_whole_blocks_and_no_more, 0, ALL);
 	tcase_add_loop_test(tc, a_read_yields_its_whole_length_whatever_was_expected, 0, ALL);
 	tcase_add_loop_test(tc, a_read_without_room_moves_nothing_and_still_tells_its_length, 0,
+			    ALL);
+	tcase_add_loop_test(tc, an_atomic_write_is_one_io_up_to_its_limit_and_refused_past_it, 0,
 			    ALL);
 	tcase_add_loop_test(tc, device_errors_reach_the_initiator_with_the_first_lba, 0, 4);
 	tcase_add_loop_test(tc, a_long_command_goes_down_in_pieces_and_its_error_names_the_piece, 0,

@@ -11,6 +11,7 @@ static const struct {
 	       { 4096, 4096, 1 * MIB },
 	       { 512, 512, 32 * MIB } };
 
+static unsigned features = BLK_FUA;
 static struct scsi_nexus *nexus;
 static struct fake_blk *fake;
 
@@ -19,7 +20,7 @@ static void start(unsigned shape, uint32_t oui, bool write_cache)
 	struct scsi_lu_config config;
 
 	rig_start(false);
-	fake = fake_blk_new(rig_env, 8 * MIB, shapes[shape].block, BLK_FUA);
+	fake = fake_blk_new(rig_env, 8 * MIB, shapes[shape].block, features);
 	fake->blk.physical_block = shapes[shape].physical;
 	fake->blk.optimal_io = shapes[shape].optimal;
 	config = rig_config(&fake->blk);
@@ -142,19 +143,30 @@ START_TEST(block_limits_are_those_of_the_device)
 {
 	uint32_t block = shapes[_i].block, optimal = shapes[_i].optimal;
 	const uint8_t *d;
-	unsigned length, i;
+	unsigned length, i, thin;
 
-	start((unsigned)_i, 0, false);
-	d = page(0xb0, &length);
-	ck_assert_uint_eq(length, 0x3c);
-	ck_assert_uint_eq(d[0], 0); /* WSNZ */
-	ck_assert_uint_eq(d[1], 0); /* no COMPARE AND WRITE yet */
-	ck_assert_uint_eq(get_be16(d + 2), shapes[_i].physical / block);
-	ck_assert_uint_eq(get_be32(d + 4), SCSI_TRANSFER_MAX / block);
-	ck_assert_uint_eq(get_be32(d + 8), optimal > SCSI_TRANSFER_MAX ? 0 : optimal / block);
-	for (i = 12; i < 0x3c; i++)
-		ck_assert_uint_eq(d[i], 0);
-	stop();
+	for (thin = 0; thin < 2; thin++) {
+		features = BLK_FUA | (thin ? BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_ATOMIC : 0);
+		start((unsigned)_i, 0, false);
+		d = page(0xb0, &length);
+		ck_assert_uint_eq(length, 0x3c);
+		ck_assert_uint_eq(d[0], 0); /* WSNZ */
+		ck_assert_uint_eq(d[1], 64 * KIB / block);
+		ck_assert_uint_eq(get_be16(d + 2), shapes[_i].physical / block);
+		ck_assert_uint_eq(get_be32(d + 4), SCSI_TRANSFER_MAX / block);
+		ck_assert_uint_eq(get_be32(d + 8),
+				  optimal > SCSI_TRANSFER_MAX ? 0 : optimal / block);
+		ck_assert_uint_eq(get_be32(d + 12), 0); /* prefetch: no limit */
+		ck_assert_uint_eq(get_be32(d + 16), thin ? 512 * MIB / block : 0);
+		ck_assert_uint_eq(get_be32(d + 20), thin ? 256 : 0);
+		ck_assert_uint_eq(get_be32(d + 24), thin ? shapes[_i].physical / block : 0);
+		ck_assert_uint_eq(get_be32(d + 28), thin ? 0x80000000 : 0);
+		ck_assert_uint_eq(get_be64(d + 32), 16 * MIB / block);
+		ck_assert_uint_eq(get_be32(d + 40), thin ? 1 * MIB / block : 0);
+		for (i = 44; i < 0x3c; i++)
+			ck_assert_uint_eq(d[i], 0);
+		stop();
+	}
 }
 END_TEST
 
