@@ -4,12 +4,10 @@
  *
  * Invariants:
  * 1. The Data-Out is exactly one block, with NDOB none; anything else writes nothing.
- * 2. VPD B0h bounds the number of blocks. The number 0 (WSNZ=0) is no number but a place, the
- *    end of the medium: it reaches there however far that is.
+ * 2. Zero blocks are those to the end of the medium (WSNZ=0); VPD B0h bounds those too.
  * 3. UNMAP unmaps, whatever the block that came: initiators that set it mean it, and the
  *    blocks read as zeroes afterwards (LBPRZ).
- * 4. A pattern of any length is written from one unit of memory; a long command is many ios,
- *    between which an abort ends it.
+ * 4. A pattern of any length is written from one unit of memory.
  *
  * Not here: anchored blocks: there are none (ANC_SUP=0), ANCHOR is refused.
  *
@@ -25,9 +23,6 @@
 #define OBSOLETE 0x06 /* PBDATA, LBDATA */
 #define UNMAP 0x08
 #define ANCHOR 0x10
-
-/* Zeroes go down in ios of at most this length. */
-#define ZEROES_MAX (64 * MIB)
 
 static bool no_data(const uint8_t *cdb)
 {
@@ -46,19 +41,19 @@ uint64_t scsi_write_same_length(const struct scsi_task *task)
 	return no_data(task->cdb) ? 0 : task->lu->block_size;
 }
 
-static void next_zeroes(struct lu_task *lt)
+/* At most 16 MiB: in one io. */
+static void zeroes_held(struct lu_task *lt)
 {
-	uint64_t length;
+	lu_io(lt, lt->task->cdb[1] & UNMAP ? IO_UNMAP : IO_WRITE_ZEROES, lt->offset, lt->length, 0,
+	      lu_end);
+}
 
-	lt->done += lt->item ? lt->io.length : 0;
-	length = min_u64(lt->length - lt->done, ZEROES_MAX);
-	if (!length) {
-		scsi_complete(lt->task);
-		return;
-	}
-	lt->item = 1;
-	lu_io(lt, lt->task->cdb[1] & UNMAP ? IO_UNMAP : IO_WRITE_ZEROES, lt->offset + lt->done,
-	      length, 0, next_zeroes);
+static void next_pattern(struct lu_task *lt);
+
+static void pattern_written(struct lu_task *lt)
+{
+	lt->done += lt->io.length;
+	next_pattern(lt);
 }
 
 static void next_pattern(struct lu_task *lt)
@@ -66,14 +61,12 @@ static void next_pattern(struct lu_task *lt)
 	unsigned count;
 	uint64_t length;
 
-	lt->done += lt->item ? lt->io.length : 0;
 	if (lt->done == lt->length) {
 		scsi_complete(lt->task);
 		return;
 	}
-	lt->item = 1;
 	length = lu_scratch_iov(lt, lt->length - lt->done, &count);
-	lu_io(lt, IO_WRITE, lt->offset + lt->done, length, count, next_pattern);
+	lu_io(lt, IO_WRITE, lt->offset + lt->done, length, count, pattern_written);
 }
 
 static bool all_zero(const uint8_t *p, uint64_t length)
@@ -96,8 +89,7 @@ static void start(struct lu_task *lt, const struct scsi_range *r)
 		memcpy(memory + at, memory, block);
 	lt->offset = r->lba * block;
 	lt->length = r->blocks * block;
-	lt->item = 0;
-	lu_hold(lt, true, lt->offset, lt->length, zeroes ? next_zeroes : next_pattern);
+	lu_hold(lt, true, lt->offset, lt->length, zeroes ? zeroes_held : next_pattern);
 }
 
 /* True: what byte 1 asks for is there. */
@@ -126,16 +118,18 @@ void scsi_write_same(struct scsi_task *task)
 	uint64_t block = task->lu->block_size;
 
 	if (!check_flags(task) || !lu_check_range(task, r.lba, r.blocks)) {
-		/* has failed */
-	} else if (r.blocks > SCSI_WRITE_SAME_MAX / block) {
+		scsi_complete(task);
+		return;
+	}
+	if (!r.blocks)
+		r.blocks = lu_blocks(task->lu) - r.lba;
+	if (r.blocks > SCSI_WRITE_SAME_MAX / block) {
 		scsi_fail_field(task, r.length_byte, 7);
 	} else if (lu_write_protected(task)) {
 		scsi_fail(task, SCSI_R_WRITE_PROTECTED);
 	} else if (!no_data(task->cdb) && task->expected_out != block) {
 		scsi_fail_field(task, r.length_byte, 7);
 	} else {
-		if (!r.blocks)
-			r.blocks = lu_blocks(task->lu) - r.lba;
 		start(task->lu_private, &r);
 		return;
 	}

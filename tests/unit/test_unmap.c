@@ -126,16 +126,18 @@ START_TEST(zero_blocks_are_those_to_the_end)
 
 	start_ram(_i);
 	for (ten = 0; ten < 2; ten++) {
-		ck_assert_uint_eq(rig_sense(same(ten, 0, 1, 0, (uint8_t)(0x66 + ten))), 0);
-		expect(0, 0);
-		expect(1, (uint8_t)(0x66 + ten));
+		uint64_t first = end - SCSI_WRITE_SAME_MAX / BLOCK(_i);
+
+		ck_assert_uint_eq(rig_sense(same(ten, 0, first - 1, 0, 1)), 0x052400);
+		ck_assert_uint_eq(rig_sense(same(ten, 0, first, 0, (uint8_t)(0x66 + ten))), 0);
+		expect(first - 1, 0);
+		expect(first, (uint8_t)(0x66 + ten));
 		expect(end - 1, (uint8_t)(0x66 + ten));
 		ck_assert_uint_eq(rig_sense(same(ten, 0, end, 0, 1)), 0x052100);
 		ck_assert_uint_eq(rig_sense(same(ten, 0, end - 1, 1, 1)), 0);
 		ck_assert_uint_eq(rig_sense(same(ten, 0, end - 1, 2, 1)), 0x052100);
 	}
-	ck_assert_uint_eq(rig_sense(same(false, UNMAP, 0, 0, 0)), 0);
-	expect(0, 0);
+	ck_assert_uint_eq(rig_sense(same(false, UNMAP, end - 3, 0, 0)), 0);
 	expect(end - 1, 0);
 	stop();
 }
