@@ -215,3 +215,26 @@ def read(session, lba, length, block=512, **options):
 
 def write(session, lba, data, block=512, **options):
     return run(session, write10(lba, len(data) // block), out=data, **options).good()
+
+
+def verify10(lba, blocks, bytchk=1):
+    return struct.pack(">BBIBHB", 0x2F, bytchk << 1, lba, 0, blocks, 0)
+
+
+def write_verify10(lba, blocks, bytchk=0):
+    return struct.pack(">BBIBHB", 0x2E, bytchk << 1, lba, 0, blocks, 0)
+
+
+def compare_and_write(lba, blocks):
+    return struct.pack(">BBQ3xBBB", 0x89, 0, lba, blocks, 0, 0)
+
+
+def write_same16(lba, blocks, unmap=False, ndob=False):
+    return struct.pack(">BBQIBB", 0x93, unmap << 3 | ndob, lba, blocks, 0, 0)
+
+
+def unmap(ranges):
+    """The CDB of an UNMAP and its parameter list."""
+    listed = b"".join(struct.pack(">QI4x", lba, blocks) for lba, blocks in ranges)
+    listed = struct.pack(">HH4x", len(listed) + 6, len(listed)) + listed
+    return struct.pack(">B6xHB", 0x42, len(listed), 0), listed
