@@ -11,8 +11,9 @@
  *    several whose initiators do not read, leave room for the others.
  * 2. What waits for its own share is passed over; what waits for the pool itself
  *    is not, so that a large command is not starved by small ones.
- * 3. Express commands ask for little and have no share to keep to; bulk I/O leaves them some
- *    of the pool, so that they never wait for it.
+ * 3. Express commands ask for little. They have shares of their own, and bulk I/O leaves them
+ *    some of the pool: they wait for nothing that bulk I/O holds, and cannot fill the pool
+ *    before a stalled logical unit either.
  * 4. Only SCSI commands come here to wait.
  *
  * Not here: the pool (core/buf.c), MaxCmdSN (window.c).
@@ -32,7 +33,7 @@ static struct iscsi_lun_use *use_of(struct iscsi_server *server, const struct sc
 	LIST_FOREACH(use, &server->lun_use[at], link) {
 		if (use->lu == lu)
 			return use;
-		if (!use->units)
+		if (!use->units && !use->express_units)
 			idle = use;
 	}
 	use = idle ? idle : calloc(1, sizeof(*use));
@@ -60,6 +61,12 @@ unsigned iscsi_admit_most(const struct iscsi_cmd *cmd)
 	return cmd->task.express ? pool : pool - pool / EXPRESS_PART;
 }
 
+/* One command's worth is always in it. */
+static bool in_share(unsigned held, unsigned more, unsigned share)
+{
+	return !held || held + more <= share;
+}
+
 /* By the shares alone. */
 static bool share_allows(const struct iscsi_cmd *cmd, const struct iscsi_lun_use *use,
 			 unsigned units)
@@ -68,12 +75,23 @@ static bool share_allows(const struct iscsi_cmd *cmd, const struct iscsi_lun_use
 	unsigned pool = buf_pool_units(session->server->pool);
 
 	if (cmd->task.express)
-		return true;
-	if (session->units && session->units + units > pool / 4)
+		return in_share(session->express_units, units, pool / 32) &&
+		       (!use || in_share(use->express_units, units, pool / 16));
+	if (!in_share(session->units, units, pool / 4))
 		return false;
 	if (session->units && buf_pool_free_units(session->server->pool) < pool / 8 + units)
 		return false;
-	return !use || !use->units || use->units + units <= pool / 2;
+	return !use || in_share(use->units, units, pool / 2);
+}
+
+static unsigned *session_units(const struct iscsi_cmd *cmd)
+{
+	return cmd->express ? &cmd->session->express_units : &cmd->session->units;
+}
+
+static unsigned *lun_units(const struct iscsi_cmd *cmd)
+{
+	return cmd->express ? &cmd->lun_use->express_units : &cmd->lun_use->units;
 }
 
 /* What is kept back for express commands stays. */
@@ -98,10 +116,11 @@ bool iscsi_admit_now(struct iscsi_cmd *cmd, uint64_t bytes)
 	    !buf_take(server->pool, bytes, &cmd->task.data))
 		return false;
 	cmd->units = units;
+	cmd->express = cmd->task.express;
 	cmd->lun_use = use;
-	cmd->session->units += units;
+	*session_units(cmd) += units;
 	if (use)
-		use->units += units;
+		*lun_units(cmd) += units;
 	return true;
 }
 
@@ -147,9 +166,9 @@ void iscsi_admit_cancel(struct iscsi_cmd *cmd)
 
 static void forget(struct iscsi_cmd *cmd)
 {
-	cmd->session->units -= cmd->units;
+	*session_units(cmd) -= cmd->units;
 	if (cmd->lun_use)
-		cmd->lun_use->units -= cmd->units;
+		*lun_units(cmd) -= cmd->units;
 	cmd->units = 0;
 	cmd->lun_use = NULL;
 }
@@ -248,7 +267,7 @@ void iscsi_admit_fini(struct iscsi_server *server)
 
 	for (i = 0; i < ISCSI_LUN_HASH; i++) {
 		LIST_FOREACH_SAFE(use, &server->lun_use[i], link, next) {
-			assert(!use->units);
+			assert(!use->units && !use->express_units);
 			free(use);
 		}
 	}

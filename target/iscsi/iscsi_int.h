@@ -180,6 +180,7 @@ struct iscsi_session {
 	TAILQ_ENTRY(iscsi_session) wait_link;
 	bool in_wait_list;
 	unsigned units; /* of the buffer pool */
+	unsigned express_units;
 
 	struct env_timer nop_timer;
 	struct env_timer data_timer;
@@ -235,6 +236,7 @@ struct iscsi_cmd {
 	bool final;     /* of the command PDU */
 	unsigned in_tx; /* PDUs not sent yet */
 	unsigned units;
+	bool express; /* its units are of that share */
 	uint64_t wait_bytes;
 	struct iscsi_lun_use *lun_use;
 	uint64_t start_ns;
@@ -257,6 +259,7 @@ struct iscsi_lun_use {
 	LIST_ENTRY(iscsi_lun_use) link;
 	const struct scsi_lu *lu;
 	unsigned units;
+	unsigned express_units;
 };
 
 #define ISCSI_LUN_HASH 64

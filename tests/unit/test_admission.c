@@ -9,8 +9,8 @@
 #define UNITS 64u
 #define COMMANDS 128
 
-/* Two logical units; only their addresses matter. */
-static char lu_bytes[2][256];
+/* Logical units; only their addresses matter. */
+static char lu_bytes[3][256];
 #define LU(n) ((struct scsi_lu *)(void *)lu_bytes[n])
 
 static struct env *env;
@@ -248,6 +248,45 @@ START_TEST(nothing_needs_nothing_and_express_does_not_queue)
 }
 END_TEST
 
+/* 256 units, of which bulk I/O leaves two. */
+START_TEST(express_gets_in_where_bulk_io_has_all_it_may_and_has_a_share_too)
+{
+	struct buf_pool *small = server.pool;
+	unsigned n, e = 0;
+
+	server.pool = buf_pool_new(256 * BUF_UNIT);
+	for (n = 0; n < 4; n++)
+		ck_assert(ask(n, n, n % 2, 60)); /* and a table each */
+	ck_assert(!ask(4, 4, 2, 11));
+	iscsi_admit_cancel(&cmds[4]);
+	cmds[4].state = ISCSI_CMD_RECEIVED;
+	ck_assert(ask(4, 4, 2, 10));
+	ck_assert(!ask(5, 5, 2, 1));
+	ck_assert_uint_eq(buf_pool_free_units(server.pool), 2);
+	for (n = 10; n < 30; n++)
+		cmds[n].task.express = true;
+	ck_assert(ask(10, 0, 0, 2));
+	ck_assert_uint_eq(buf_pool_free_units(server.pool), 0);
+	iscsi_admit_give(&cmds[0]);
+	/* A session has an eighth of what it has of bulk I/O. */
+	for (n = 11; n < 30; n++)
+		e += ask(n, 0, 0, 1);
+	ck_assert_uint_eq(e, 256 / 32 - 2);
+	for (n = 0; n < COMMANDS; n++)
+		if (cmds[n].session)
+			iscsi_admit_cancel(&cmds[n]);
+	for (n = 0; n < COMMANDS; n++) {
+		cmds[n].state = ISCSI_CMD_OVER;
+		if (cmds[n].session)
+			iscsi_admit_give(&cmds[n]);
+	}
+	fake_env_run(env);
+	ck_assert_uint_eq(buf_pool_free_units(server.pool), 256);
+	buf_pool_free(server.pool);
+	server.pool = small;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("admission");
@@ -266,6 +305,7 @@ int main(void)
 	tcase_add_test(tcase, who_waited_behind_a_cancelled_one_goes_on);
 	tcase_add_loop_test(tcase, detached_buffers_count_for_nobody_until_they_are_returned, 0, 2);
 	tcase_add_test(tcase, nothing_needs_nothing_and_express_does_not_queue);
+	tcase_add_test(tcase, express_gets_in_where_bulk_io_has_all_it_may_and_has_a_share_too);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
