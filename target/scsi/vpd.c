@@ -173,8 +173,15 @@ static unsigned limits(const struct scsi_task *task, uint8_t *out)
 	if (lu_thin(lu)) {
 		put_be32(out + 16, (uint32_t)(SCSI_UNMAP_MAX / block));
 		put_be32(out + 20, SCSI_UNMAP_RANGES);
-		put_be32(out + 24, lu->blk->physical_block / block);
-		put_be32(out + 28, 0x80000000); /* UGAVALID: from LBA 0 on */
+		/*
+		 * That one block is the optimum says nothing, and QEMU 7.2 reads a granularity
+		 * of 4096-byte blocks as one to ask GET LBA STATUS by, with lengths that are no
+		 * multiple of them: its assertion fails.
+		 */
+		if (lu->blk->physical_block > block) {
+			put_be32(out + 24, lu->blk->physical_block / block);
+			put_be32(out + 28, 0x80000000); /* UGAVALID: from LBA 0 on */
+		}
 	}
 	put_be64(out + 32, SCSI_WRITE_SAME_MAX / block);
 	if (lu->blk->features & BLK_ATOMIC)

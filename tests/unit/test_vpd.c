@@ -143,10 +143,11 @@ START_TEST(block_limits_are_those_of_the_device)
 {
 	uint32_t block = shapes[_i].block, optimal = shapes[_i].optimal;
 	const uint8_t *d;
-	unsigned length, i, thin;
+	unsigned length, i, thin, grain;
 
 	for (thin = 0; thin < 2; thin++) {
 		features = BLK_FUA | (thin ? BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_ATOMIC : 0);
+		grain = thin && shapes[_i].physical > block ? shapes[_i].physical / block : 0;
 		start((unsigned)_i, 0, false);
 		d = page(0xb0, &length);
 		ck_assert_uint_eq(length, 0x3c);
@@ -159,8 +160,8 @@ START_TEST(block_limits_are_those_of_the_device)
 		ck_assert_uint_eq(get_be32(d + 12), 0); /* prefetch: no limit */
 		ck_assert_uint_eq(get_be32(d + 16), thin ? 512 * MIB / block : 0);
 		ck_assert_uint_eq(get_be32(d + 20), thin ? 256 : 0);
-		ck_assert_uint_eq(get_be32(d + 24), thin ? shapes[_i].physical / block : 0);
-		ck_assert_uint_eq(get_be32(d + 28), thin ? 0x80000000 : 0);
+		ck_assert_uint_eq(get_be32(d + 24), grain);
+		ck_assert_uint_eq(get_be32(d + 28), grain ? 0x80000000 : 0);
 		ck_assert_uint_eq(get_be64(d + 32), 16 * MIB / block);
 		ck_assert_uint_eq(get_be32(d + 40), thin ? 1 * MIB / block : 0);
 		for (i = 44; i < 0x3c; i++)
