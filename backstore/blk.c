@@ -107,7 +107,7 @@ void blk_resize(struct blk *blk, uint64_t size_bytes)
 
 static bool has_data(enum io_op op)
 {
-	return op == IO_READ || op == IO_WRITE || op == IO_COMPARE;
+	return op == IO_READ || op == IO_WRITE;
 }
 
 static const char *broken_iov(const struct blk *blk, const struct io *io)
@@ -164,7 +164,6 @@ static const char *broken_contract(const struct blk *blk, const struct io *io)
 static const unsigned needs[IO_OP_COUNT] = {
 	[IO_UNMAP] = BLK_UNMAP,
 	[IO_WRITE_ZEROES] = BLK_WRITE_ZEROES,
-	[IO_COMPARE] = BLK_COMPARE,
 };
 
 static int check_down(struct blk *blk, const struct io *io)
@@ -268,7 +267,6 @@ void io_done(struct io *io, int error)
 {
 	assert(io->depth > 0 && !io->defer.queued);
 	assert(io_error_allowed(io->op, error));
-	assert(error != -EILSEQ || io->miscompare < io->length);
 	io->error = error;
 	io->defer.fn = io_return;
 	env_defer(io_blk(io)->env, &io->defer);

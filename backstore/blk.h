@@ -30,9 +30,8 @@
 #define BLK_UNMAP_ZEROES 4u /* unmapped ranges read as zeroes */
 #define BLK_WRITE_ZEROES 8u
 #define BLK_READ_ONLY 16u
-#define BLK_COMPARE 32u
-#define BLK_VOLATILE 64u /* completed writes need a FLUSH to be durable */
-#define BLK_ATOMIC 128u  /* a WRITE is there whole or not at all, whatever happens */
+#define BLK_VOLATILE 32u /* completed writes need a FLUSH to be durable */
+#define BLK_ATOMIC 64u   /* a WRITE is there whole or not at all, whatever happens */
 
 enum blk_state {
 	BLK_ONLINE,
@@ -77,7 +76,7 @@ struct blk {
 	uint32_t physical_block; /* >= block_size */
 	uint32_t optimal_io;     /* 0: no wish */
 	uint32_t mem_align;      /* of iov bases, a power of two; 0: any */
-	uint64_t max_io;         /* longest READ, WRITE or COMPARE; 0: no limit */
+	uint64_t max_io;         /* longest READ or WRITE; 0: no limit */
 	unsigned features;
 
 	enum blk_state state;

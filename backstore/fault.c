@@ -206,7 +206,6 @@ static void fault_submit(struct blk *blk, struct io *io)
 	rule->hits++;
 	switch (rule->what.kind) {
 	case FAULT_ERROR:
-		io->miscompare = 0;
 		io_done(io, rule->what.error);
 		break;
 	case FAULT_DELAY:

@@ -20,11 +20,8 @@ static const struct {
 	int error;
 	unsigned ops;
 } allowed[] = {
-	{ -EIO, ANY_OP },        { -ENOSPC, MODIFYING },
-	{ -EROFS, MODIFYING },   { -EILSEQ, 1u << IO_COMPARE },
-	{ -ENXIO, ANY_OP },      { -EAGAIN, ANY_OP },
-	{ -ECANCELED, ANY_OP },  { -EINVAL, ANY_OP },
-	{ -EOPNOTSUPP, ANY_OP },
+	{ -EIO, ANY_OP },    { -ENOSPC, MODIFYING }, { -EROFS, MODIFYING }, { -ENXIO, ANY_OP },
+	{ -EAGAIN, ANY_OP }, { -ECANCELED, ANY_OP }, { -EINVAL, ANY_OP },   { -EOPNOTSUPP, ANY_OP },
 };
 
 static const char *const op_names[IO_OP_COUNT] = {
@@ -33,7 +30,6 @@ static const char *const op_names[IO_OP_COUNT] = {
 	[IO_FLUSH] = "flush",
 	[IO_UNMAP] = "unmap",
 	[IO_WRITE_ZEROES] = "write-zeroes",
-	[IO_COMPARE] = "compare",
 };
 
 static const char *const purpose_names[IO_PURPOSE_COUNT] = {
@@ -76,7 +72,6 @@ void io_init(struct io *io, enum io_op op, uint64_t offset, uint64_t length, str
 	io->iov_count = iov_count;
 	io->depth = 0;
 	io->defer.queued = false;
-	io->miscompare = 0;
 }
 
 void io_copy_out(const struct io *io, const void *src)
@@ -103,25 +98,4 @@ void io_zero(const struct io *io)
 {
 	for (unsigned i = 0; i < io->iov_count; i++)
 		memset(io->iov[i].iov_base, 0, io->iov[i].iov_len);
-}
-
-int io_compare(struct io *io, const void *with)
-{
-	const uint8_t *b = with;
-	uint64_t before = 0;
-
-	for (unsigned i = 0; i < io->iov_count; i++) {
-		const uint8_t *a = io->iov[i].iov_base;
-		size_t len = io->iov[i].iov_len;
-
-		if (memcmp(a, b, len) != 0) {
-			while (*a == *b)
-				a++, b++, before++;
-			io->miscompare = before;
-			return -EILSEQ;
-		}
-		b += len;
-		before += len;
-	}
-	return 0;
 }

@@ -8,9 +8,8 @@
  * range and iov then as they were. Exactly one callback, never from inside
  * blk_submit(); a device does not touch the io after io_done().
  *
- * Errors, and no others: 0; -EIO (medium), -ENOSPC, -EROFS, -EILSEQ (COMPARE
- * differs, at `miscompare`), -ENXIO (device gone or not usable), -EAGAIN
- * (becoming ready), -ECANCELED, -EINVAL (the layer above broke the contract),
+ * Errors, and no others: 0; -EIO (medium), -ENOSPC, -EROFS, -ENXIO (device
+ * gone or not usable), -EAGAIN (becoming ready), -ECANCELED, -EINVAL (the layer above broke the contract),
  * -EOPNOTSUPP.
  */
 #ifndef BACKSTORE_IO_H
@@ -28,7 +27,6 @@ enum io_op {
 		     was submitted is durable when it succeeds */
 	IO_UNMAP, /* may deallocate; reads as zeroes afterwards if the device says unmap_zeroes */
 	IO_WRITE_ZEROES,
-	IO_COMPARE, /* the range against iov */
 	IO_OP_COUNT
 };
 
@@ -76,11 +74,10 @@ struct io {
 	int error;
 	uint64_t offset;
 	uint64_t length;
-	struct iovec *iov; /* READ, WRITE, COMPARE: adds up to length */
+	struct iovec *iov; /* READ, WRITE: adds up to length */
 	unsigned iov_count;
 	unsigned depth;
-	uint64_t miscompare; /* COMPARE: bytes from offset to the first difference */
-	union {              /* scratch of the layer that holds it at the moment */
+	union { /* scratch of the layer that holds it at the moment */
 		struct {
 			struct env_disk_op disk;
 			struct iovec disk_iov;
@@ -119,11 +116,9 @@ static inline bool io_op_modifies(enum io_op op)
 /* Whether an io of this OP may end with ERROR. */
 bool io_error_allowed(enum io_op op, int error);
 
-/* For devices that hold bytes in memory: IO's iov from or to it, or against it. */
+/* For devices that hold bytes in memory: IO's iov from or to it. */
 void io_copy_out(const struct io *io, const void *src);
 void io_copy_in(const struct io *io, void *dst);
-/* -EILSEQ with io->miscompare set, or 0. */
-int io_compare(struct io *io, const void *with);
 /* READ of zeroes. */
 void io_zero(const struct io *io);
 

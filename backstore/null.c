@@ -3,7 +3,7 @@
  * The null leaf: reads zeroes, swallows writes; for measuring everything else.
  *
  * Invariants:
- *  1. It keeps nothing: whatever was written, it reads and compares as zeroes.
+ *  1. It keeps nothing: whatever was written, it reads as zeroes.
  *
  * Not here: a device that keeps what it is given (ram.c).
  */
@@ -14,39 +14,12 @@
 
 #include "backstore/backing_int.h"
 
-static bool all_zero(const uint8_t *p, size_t len)
-{
-	return p[0] == 0 && memcmp(p, p + 1, len - 1) == 0;
-}
-
-static int compare_zeroes(struct io *io)
-{
-	uint64_t before = 0;
-
-	for (unsigned i = 0; i < io->iov_count; i++) {
-		const uint8_t *p = io->iov[i].iov_base;
-
-		if (!all_zero(p, io->iov[i].iov_len)) {
-			while (*p == 0)
-				p++, before++;
-			io->miscompare = before;
-			return -EILSEQ;
-		}
-		before += io->iov[i].iov_len;
-	}
-	return 0;
-}
-
 static void null_submit(struct blk *blk, struct io *io)
 {
-	int error = 0;
-
 	(void)blk;
 	if (io->op == IO_READ)
 		io_zero(io);
-	else if (io->op == IO_COMPARE)
-		error = compare_zeroes(io);
-	io_done(io, error);
+	io_done(io, 0);
 }
 
 static void null_close(struct blk *blk)
@@ -72,7 +45,7 @@ struct blk *null_new(struct env *env, const struct backing_spec *spec)
 	blk->size_bytes = spec->size_bytes;
 	blk->block_size = spec->block_size;
 	blk->physical_block = spec->physical_block ? spec->physical_block : spec->block_size;
-	blk->features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES | BLK_COMPARE;
+	blk->features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES;
 	if (spec->read_only)
 		blk->features |= BLK_READ_ONLY;
 	blk_init(blk);

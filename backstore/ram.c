@@ -68,14 +68,9 @@ static int ram_unmap(struct ram *ram, struct io *io)
 	return 0;
 }
 
-static int ram_compare(struct ram *ram, struct io *io)
-{
-	return io_compare(io, ram->memory + io->offset);
-}
-
 static int (*const ram_op[IO_OP_COUNT])(struct ram *ram, struct io *io) = {
 	[IO_READ] = ram_read,   [IO_WRITE] = ram_write,       [IO_FLUSH] = ram_flush,
-	[IO_UNMAP] = ram_unmap, [IO_WRITE_ZEROES] = ram_zero, [IO_COMPARE] = ram_compare,
+	[IO_UNMAP] = ram_unmap, [IO_WRITE_ZEROES] = ram_zero,
 };
 
 static void ram_work_run(struct env_work *work)
@@ -151,8 +146,7 @@ struct blk *ram_new(struct env *env, const struct backing_spec *spec)
 	ram->blk.size_bytes = spec->size_bytes;
 	ram->blk.block_size = spec->block_size;
 	ram->blk.physical_block = spec->physical_block ? spec->physical_block : spec->block_size;
-	ram->blk.features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES | BLK_COMPARE |
-			     BLK_ATOMIC;
+	ram->blk.features = BLK_FUA | BLK_UNMAP | BLK_UNMAP_ZEROES | BLK_WRITE_ZEROES | BLK_ATOMIC;
 	if (spec->read_only)
 		ram->blk.features |= BLK_READ_ONLY;
 	blk_init(&ram->blk);

@@ -34,7 +34,6 @@ static const struct {
 	{ "any", (1u << IO_OP_COUNT) - 1 }, { "read", 1u << IO_READ },
 	{ "write", 1u << IO_WRITE },        { "flush", 1u << IO_FLUSH },
 	{ "unmap", 1u << IO_UNMAP },        { "write-zeroes", 1u << IO_WRITE_ZEROES },
-	{ "compare", 1u << IO_COMPARE },
 };
 
 static const struct {

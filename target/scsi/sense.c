@@ -177,7 +177,6 @@ void scsi_fail_errno(struct scsi_task *task, int error, bool write, uint64_t lba
 		{ -EIO, SCSI_R_READ_ERROR, SCSI_R_WRITE_ERROR, true },
 		{ -ENOSPC, SCSI_R_NO_SPACE, SCSI_R_NO_SPACE, false },
 		{ -EROFS, SCSI_R_WRITE_PROTECTED, SCSI_R_WRITE_PROTECTED, false },
-		{ -EILSEQ, SCSI_R_MISCOMPARE, SCSI_R_MISCOMPARE, false },
 		{ -ENXIO, SCSI_R_NOT_READY, SCSI_R_NOT_READY, false },
 		{ -EAGAIN, SCSI_R_BECOMING_READY, SCSI_R_BECOMING_READY, false },
 		{ -ECANCELED, SCSI_R_ABORTED, SCSI_R_ABORTED, false },

@@ -56,26 +56,6 @@ START_TEST(writes_are_swallowed_and_reads_are_zeroes)
 }
 END_TEST
 
-START_TEST(compare_is_against_zeroes)
-{
-	static const unsigned at[] = { 0, 1, 511, 512, 4096, 65535 };
-
-	make(512, false);
-	memset(buf, 0, sizeof(buf));
-	for (unsigned i = 0; i < ARRAY_LEN(at); i++) {
-		struct iovec iov[2] = { { buf, 4096 }, { buf + 4096, sizeof(buf) - 4096 } };
-		struct io io;
-
-		io_init(&io, IO_COMPARE, 0, sizeof(buf), iov, 2);
-		ck_assert_int_eq(fake_blk_do(null, &io, 0), 0);
-		buf[at[i]] = 1;
-		ck_assert_int_eq(fake_blk_do(null, &io, 0), -EILSEQ);
-		ck_assert_uint_eq(io.miscompare, at[i]);
-		buf[at[i]] = 0;
-	}
-}
-END_TEST
-
 START_TEST(a_read_only_one_refuses_writes_and_unmaps)
 {
 	static const enum io_op ops[] = { IO_UNMAP, IO_WRITE_ZEROES };
@@ -100,7 +80,6 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, writes_are_swallowed_and_reads_are_zeroes, 0, ARRAY_LEN(shapes));
-	tcase_add_test(tc, compare_is_against_zeroes);
 	tcase_add_loop_test(tc, a_read_only_one_refuses_writes_and_unmaps, 0, 2);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);

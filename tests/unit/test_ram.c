@@ -115,29 +115,6 @@ START_TEST(unmap_and_write_zeroes_clear_exactly_their_range)
 }
 END_TEST
 
-START_TEST(compare_finds_the_first_different_byte)
-{
-	static const uint64_t at[] = { 0, 1, 511, 512, 5000, 8191 };
-	uint64_t where = at[_i / 3];
-	unsigned pieces = 1 + (unsigned)_i % 3;
-	struct iovec iov[3];
-	struct io io;
-
-	make(SIZE, 512, false);
-	fake_fill(buf, 8192, 9);
-	ck_assert_int_eq(fake_blk_rw(ram, IO_WRITE, 4096, buf, 8192, 1, 0), 0);
-	for (unsigned i = 0; i < pieces; i++)
-		iov[i] = (struct iovec){ buf + i * 2048, 2048 };
-	iov[pieces - 1].iov_len = 8192 - (pieces - 1) * 2048;
-	io_init(&io, IO_COMPARE, 4096, 8192, iov, pieces);
-	ck_assert_int_eq(fake_blk_do(ram, &io, 0), 0);
-	buf[where] ^= 1;
-	buf[8191] ^= 2;
-	ck_assert_int_eq(fake_blk_do(ram, &io, 0), -EILSEQ);
-	ck_assert_uint_eq(io.miscompare, where);
-}
-END_TEST
-
 /* One beyond RAM_INLINE_MAX goes to the worker: the same result, and not before a turn. */
 START_TEST(long_ios_are_worked_on_off_the_loop)
 {
@@ -151,9 +128,6 @@ START_TEST(long_ios_are_worked_on_off_the_loop)
 	ck_assert_int_eq(fake_blk_rw(ram, IO_WRITE, 512, big, length, 5, IO_FUA), 0);
 	ck_assert_int_eq(fake_blk_rw(ram, IO_READ, 512, again, length, 7, 0), 0);
 	ck_assert_mem_eq(big, again, length);
-	ck_assert_int_eq(fake_blk_rw(ram, IO_COMPARE, 512, again, length, 1, 0), 0);
-	again[length - 1] ^= 0x80;
-	ck_assert_int_eq(fake_blk_rw(ram, IO_COMPARE, 512, again, length, 1, 0), -EILSEQ);
 	io_init(&io, IO_UNMAP, 512, length, NULL, 0);
 	ck_assert_int_eq(fake_blk_do(ram, &io, 0), 0);
 	ck_assert_int_eq(fake_blk_rw(ram, IO_READ, 512, again, length, 1, 0), 0);
@@ -199,7 +173,6 @@ int main(void)
 			    ARRAY_LEN(shapes));
 	tcase_add_loop_test(tc, unmap_and_write_zeroes_clear_exactly_their_range, 0,
 			    2 * ARRAY_LEN(ranges));
-	tcase_add_loop_test(tc, compare_finds_the_first_different_byte, 0, 18);
 	tcase_add_loop_test(tc, long_ios_are_worked_on_off_the_loop, 0, 2);
 	tcase_add_test(tc, a_read_only_device_refuses_what_modifies);
 	tcase_add_test(tc, flush_succeeds_and_the_limits_are_the_specs);

@@ -92,11 +92,10 @@ static const struct {
 	int error;
 	unsigned read, write;
 } errors[] = {
-	{ -EIO, 0x031100, 0x030c00 },        { -ENOSPC, 0x072707, 0x072707 },
-	{ -EROFS, 0x072700, 0x072700 },      { -EILSEQ, 0x0e1d00, 0x0e1d00 },
-	{ -ENXIO, 0x020403, 0x020403 },      { -EAGAIN, 0x020401, 0x020401 },
-	{ -ECANCELED, 0x0b0000, 0x0b0000 },  { -EINVAL, 0x044400, 0x044400 },
-	{ -EOPNOTSUPP, 0x044400, 0x044400 },
+	{ -EIO, 0x031100, 0x030c00 },    { -ENOSPC, 0x072707, 0x072707 },
+	{ -EROFS, 0x072700, 0x072700 },  { -ENXIO, 0x020403, 0x020403 },
+	{ -EAGAIN, 0x020401, 0x020401 }, { -ECANCELED, 0x0b0000, 0x0b0000 },
+	{ -EINVAL, 0x044400, 0x044400 }, { -EOPNOTSUPP, 0x044400, 0x044400 },
 };
 
 START_TEST(block_layer_errors_become_what_the_design_says)
