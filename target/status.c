@@ -161,6 +161,14 @@ static json_t *luns(const struct yoked *yoked)
 	return json_pack("{s:i, s:i}", "total", (int)total, "online", (int)online);
 }
 
+static json_t *iscsi_counters(const struct iscsi_stats *stats)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "logins", (json_int_t)stats->logins,
+			 "logins_refused", (json_int_t)stats->logins_refused, "pdus_in",
+			 (json_int_t)stats->pdus_in, "pdus_out", (json_int_t)stats->pdus_out,
+			 "payload_copies", (json_int_t)stats->payload_copies);
+}
+
 static void status_show(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
@@ -175,19 +183,20 @@ static void status_show(void *arg, struct ctl_request *request)
 	problems = problems_now(yoked, &loop, &missing);
 	ctl_reply(
 		request,
-		json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:{s:i, s:i}, s:o, s:{s:I, s:I, s:s, s:I, "
-			  "s:I}, s:{s:s, s:s, s:s?}}",
-			  "schema", "yoke.status/1", "node", yoked->conf->node.name, "version",
-			  yoke_version(), "uptime_s",
-			  (json_int_t)((env_now_ns(yoked->env) - yoked->started_ns) / NS_PER_S),
-			  "health", problem_health(problems), "luns", luns(yoked), "paths", "up",
-			  (int)iscsi.sessions, "missing", (int)missing, "problems", problems,
-			  "loop", "turn_max_us", (json_int_t)(loop.turn_max_ns / NS_PER_US),
-			  "slow_turns", (json_int_t)loop.slow_turns, "engine",
-			  loop_disk_engine(yoked->loop), "turns", (json_int_t)loop.turns,
-			  "syscalls", (json_int_t)loop.syscalls, "config", "file", yoked->conf_path,
-			  "loaded_utc", problem_utc(yoked->conf_loaded_s, loaded), "refused",
-			  yoked->conf_refused[0] ? yoked->conf_refused : NULL));
+		json_pack(
+			"{s:s, s:s, s:s, s:I, s:s, s:o, s:{s:i, s:i}, s:o, s:{s:I, s:I, s:s, s:I, "
+			"s:I}, s:o, s:{s:s, s:s, s:s?}}",
+			"schema", "yoke.status/1", "node", yoked->conf->node.name, "version",
+			yoke_version(), "uptime_s",
+			(json_int_t)((env_now_ns(yoked->env) - yoked->started_ns) / NS_PER_S),
+			"health", problem_health(problems), "luns", luns(yoked), "paths", "up",
+			(int)iscsi.sessions, "missing", (int)missing, "problems", problems, "loop",
+			"turn_max_us", (json_int_t)(loop.turn_max_ns / NS_PER_US), "slow_turns",
+			(json_int_t)loop.slow_turns, "engine", loop_disk_engine(yoked->loop),
+			"turns", (json_int_t)loop.turns, "syscalls", (json_int_t)loop.syscalls,
+			"iscsi", iscsi_counters(&iscsi), "config", "file", yoked->conf_path,
+			"loaded_utc", problem_utc(yoked->conf_loaded_s, loaded), "refused",
+			yoked->conf_refused[0] ? yoked->conf_refused : NULL));
 }
 
 void status_register(struct yoked *yoked)
