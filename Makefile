@@ -105,6 +105,15 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(TEST_LIBS
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call group,$(TEST_LIBS)) $(LIBS)
 endif
+# Measuring sticks, which link nothing of ours: counts of tests/wire, the ceiling of `make compare`.
+$(B)/tests/malloc_count.so: tests/wire/malloc_count.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=gnu17 -O2 -fPIC -shared -D_GNU_SOURCE $(WARN) -o $@ $<
+$(B)/tests/ceiling: $(B)/tests/compare/ceiling.o
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $<
 .SECONDARY:
 
 $(B)/%.o: %.c $(B)/flags
@@ -134,7 +143,7 @@ layers:
 
 # The compiled half of a check; deps come first because they provide the compiler.
 test-builds: deps
-	@$(MAKE) MODE=release all
+	@$(MAKE) MODE=release all build/release/tests/malloc_count.so
 	@$(MAKE) MODE=asan tests
 check: test-builds
 	@tests/run $(TESTS_ARGS)
@@ -146,6 +155,12 @@ fuzz:
 	@$(MAKE) MODE=fuzz CC=clang fuzz-run
 fuzz-run: $(FUZZERS)
 	@tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
+
+# ROUNDS=7 SECONDS=1 COMPARE_ARGS="--json FILE"
+compare:
+	@tests/deps compare
+	@$(MAKE) MODE=release all build/release/tests/ceiling
+	@tests/compare/compare.py $(COMPARE_ARGS)
 
 run: deps
 	@$(MAKE) MODE=release all
@@ -173,6 +188,7 @@ install: all man
 clean:
 	rm -rf $(filter-out build/guest,$(wildcard build/*))
 
-.PHONY: all tests deps tidy layers test-builds check check-full fuzz fuzz-run run man install clean FORCE
+.PHONY: all tests deps tidy layers test-builds check check-full fuzz fuzz-run compare \
+	run man install clean FORCE
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,323 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Speed as ratios: yoked beside the ceiling, Debian's tgt and fio, in turns on one machine.
+
+In each round every target serves each workload once, for SECONDS, one after the other; what is
+shown are medians over ROUNDS rounds. Servers have one processor, the initiator the other, and
+nobody else is at work. CPU a command is the server's whole time (all threads, user and system)
+over the commands that the initiator counted. Reads come from iscsi-perf, random over the LUN;
+writes from qemu-img bench, sequential; fio does the same to yoked's file without yoked.
+
+Invariants
+ 1. It ends its servers and removes its files whatever happens, and touches no other process.
+ 2. It ends within its time: every client has a limit, and rounds stop when LIMIT_SECONDS are over.
+
+Not here: counts, which need no quiet machine (tests/wire/test_costs.py).
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests/wire"))
+os.environ["YOKE_BUILD"] = BUILD = os.path.join(ROOT, "build/release")
+
+from target import IQN, Target, free_ports, wait_until     # noqa: E402 (its path comes first)
+
+LIMIT_SECONDS = 280
+SIZE = 256 << 20
+DEPTH = 64
+CPUS = sorted(os.sched_getaffinity(0))
+SERVER, CLIENT = CPUS[0], CPUS[-1]
+
+
+class Fault(Exception):
+    """Something of the comparison itself does not work."""
+
+
+def run(command, timeout=30):
+    """What a command prints; it runs beside the initiator's processor only."""
+    done = subprocess.run(["taskset", "-c", str(CLIENT), *command], timeout=timeout, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    if done.returncode:
+        raise Fault(f"{command[0]}: {done.stdout.strip()[-300:]}")
+    return done.stdout
+
+
+class Workload:
+    """What one client does: OP is read or write, in units of BYTES."""
+
+    def __init__(self, op, size):
+        self.op, self.bytes = op, size
+        self.name = f"{op} {size >> 10}K"
+
+    def over_iscsi(self, server, lun, seconds):
+        """Commands done and the seconds that they took."""
+        url = f"iscsi://{server.host}:{server.port}/{IQN}/{lun}"
+        if self.op == "read":
+            out = run(["iscsi-perf", "-r", "-m", str(DEPTH), "-b", str(self.bytes // 512),
+                       "-t", str(seconds), url], seconds + 20)
+            return int(re.findall(r"iops average (\d+)", out)[-1]) * seconds, seconds
+        key = (server.name, lun, self.name)
+        count = max(DEPTH, int(server.rates.get(key, 2000) * seconds))
+        out = run(["qemu-img", "bench", "-w", "-f", "raw", "-t", "none", "-d", str(DEPTH),
+                   "-s", str(self.bytes), "-c", str(count), url], 20 * seconds + 20)
+        took = float(re.search(r"completed in ([\d.]+) seconds", out).group(1))
+        server.rates[key] = count / max(took, 0.001)
+        return count, took
+
+    def on_file(self, path, seconds):
+        rw = {"read": "randread", "write": "write"}[self.op]
+        out = run(["fio", "--name=file", f"--filename={path}", f"--size={SIZE}", f"--rw={rw}",
+                   "--ioengine=io_uring", "--direct=1", f"--bs={self.bytes}", "--time_based",
+                   f"--iodepth={DEPTH}", f"--runtime={seconds}", "--output-format=json"],
+                  seconds + 20)
+        job = json.loads(out[out.index("{"):])["jobs"][0][self.op]
+        return job["total_ios"], job["runtime"] / 1000
+
+
+class Server:
+    """A target that is running: where it is, and what it has used of its processor."""
+
+    def __init__(self, name, pid, host, port, lun):
+        self.name, self.pid, self.host, self.port, self.lun = name, pid, host, port, lun
+        self.rates = {}         # of writes, to know how many make SECONDS
+
+    def cpu_ns(self):
+        # The clock of another process: clock_getcpuclockid(3), which Python does not have.
+        return time.clock_gettime_ns(~self.pid << 3 | 2)
+
+    def fill(self, lun):
+        """No block is read that was never written."""
+        run(["qemu-img", "bench", "-w", "-f", "raw", "-t", "none", "-d", "4", "-s", "1M",
+             "--pattern=165", "-c", str(SIZE >> 20),
+             f"iscsi://{self.host}:{self.port}/{IQN}/{lun}"], 60)
+
+
+@contextlib.contextmanager
+def child(command, **options):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def ceiling():
+    with child([os.path.join(BUILD, "tests/ceiling")], stdout=subprocess.PIPE) as process:
+        port = int(process.stdout.readline())
+        yield Server("ceiling", process.pid, "127.0.0.1", port, 0)
+
+
+@contextlib.contextmanager
+def yoked(path):
+    """LUN 0 is memory, LUN 1 the file."""
+    backings = {"memory": {"driver": "ram", "size": SIZE},
+                "file": {"driver": "file", "path": path, "size": SIZE, "direct": True,
+                         "write_cache": True}}
+    with Target(backings=backings, luns={0: "memory", 1: "file"},
+                node={"faults": False, "disks": [path]}) as target:
+        server = Server("yoked", target.process.pid, *target.address, 0)
+        server.fill(0)
+        server.loop = lambda: target.call("status.show")["loop"]
+        yield server
+
+
+@contextlib.contextmanager
+def tgt(directory):
+    """Its store is a file in memory; rdwr is its usual way to one."""
+    path = os.path.join(directory, "tgt.img")
+    with open(path, "wb") as image:
+        image.truncate(SIZE)
+    host, port = free_ports(["127.0.0.1"])[0]
+    control = str(1 + os.getpid() % 32000)      # it takes 15 bits
+    admin = ["tgtadm", "-C", control, "--lld", "iscsi"]
+    with child(["tgtd", "-f", "-C", control, "--iscsi", f"portal={host}:{port}"],
+               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        def answers():
+            if process.poll() is not None:
+                raise Fault("tgtd does not start: is root needed?")
+            return subprocess.run([*admin, "--op", "show", "--mode", "system"], check=False,
+                                  capture_output=True, timeout=10).returncode == 0
+
+        wait_until(answers, 10, "tgtd")
+        for step in (["new", "--mode", "target", "--tid", "1", "-T", IQN],
+                     ["new", "--mode", "logicalunit", "--tid", "1", "--lun", "1",
+                      "--bstype", "rdwr", "-b", path],
+                     ["bind", "--mode", "target", "--tid", "1", "-I", "ALL"]):
+            run([*admin, "--op", *step])
+        server = Server("tgt", process.pid, host, port, 1)
+        server.fill(1)
+        try:
+            yield server
+        finally:
+            for left in (f"/var/run/tgtd/socket.{control}", f"/var/run/tgtd/socket.{control}.lock"):
+                with contextlib.suppress(OSError):
+                    os.unlink(left)
+
+
+class Point:
+    """Samples of one workload on one subject, by round."""
+
+    def __init__(self, subject, workload, measure):
+        self.subject, self.workload, self.measure = subject, workload, measure
+        self.samples = []
+
+    def medians(self):
+        values = {name: statistics.median(sample[name] for sample in self.samples)
+                  for name in self.samples[0]}
+        return {"subject": self.subject, "workload": self.workload, "rounds": len(self.samples),
+                **values}
+
+
+def measured(server, lun, workload, seconds):
+    """CPU a command, commands a second, and for yoked system calls a turn of its loop."""
+    loop = getattr(server, "loop", None)
+    before = loop and loop()
+    cpu = server.cpu_ns()
+    count, took = workload.over_iscsi(server, lun, seconds)
+    cpu = server.cpu_ns() - cpu
+    sample = {"iops": count / took, "cpu_us": cpu / 1000 / count}
+    if loop:
+        after = loop()
+        turns = after["turns"] - before["turns"]
+        sample["syscalls_turn"] = (after["syscalls"] - before["syscalls"]) / turns
+        sample["commands_turn"] = count / turns
+    return sample
+
+
+def points(servers, path, seconds):
+    """Everything that is measured in a round, in its order."""
+    def over(server, lun, workload, place):
+        return Point(server.name, f"{workload.name} {place}",
+                     lambda: measured(server, lun, workload, seconds))
+
+    def fio(workload):
+        count, took = workload.on_file(path, seconds)
+        return {"iops": count / took}
+
+    workloads = [Workload(op, size) for size in (4096, 131072) for op in ("read", "write")]
+    for workload in workloads:
+        for server in servers:
+            yield over(server, server.lun, workload, "memory")
+    for workload in workloads[:2]:
+        yield Point("fio", f"{workload.name} file", lambda workload=workload: fio(workload))
+        for server in servers:
+            if server.name == "yoked":
+                yield over(server, 1, workload, "file")
+
+
+def judge(rows):
+    """(what, ratio, bound, whether it holds) for each aim that could be measured."""
+    by = {(row["subject"], row["workload"]): row for row in rows}
+
+    def ratio(what, name, workload, bound, above, *others):
+        others = [by[key][name] for key in others if key in by]
+        if not others:
+            return
+        value = by["yoked", workload][name] / min(others)
+        holds = value >= bound if above else value <= bound
+        yield f"{workload}: {what}", value, (">= " if above else "<= ") + f"{bound:.2f}", holds
+
+    for size, cpu, iops in (("4K", 1.6, 0.85), ("128K", 1.5, 0.8)):
+        for op in ("read", "write"):
+            name = f"{op} {size} memory"
+            yield from ratio("CPU / ceiling's", "cpu_us", name, cpu, False, ("ceiling", name))
+            if size == "4K":
+                yield from ratio("CPU / tgt's", "cpu_us", name, 0.25, False, ("tgt", name))
+            yield from ratio("IOPS / ceiling's", "iops", name, iops, True, ("ceiling", name))
+    for op in ("read", "write"):
+        name = f"{op} 4K file"
+        yield from ratio("IOPS / min(fio's, ceiling's)", "iops", name, 0.8, True,
+                         ("fio", name), ("ceiling", f"{op} 4K memory"))
+
+
+def show(rows, verdicts):
+    print(f"\n{'workload':<20} {'target':<8} {'IOPS':>9} {'MiB/s':>7} {'CPU us':>8} "
+          f"{'calls/turn':>10} {'cmds/turn':>9}")
+    for row in rows:
+        size = int(re.search(r"(\d+)K", row["workload"]).group(1))
+        print(f"{row['workload']:<20} {row['subject']:<8} {row['iops']:>9.0f} "
+              f"{row['iops'] * size / 1024:>7.0f} "
+              + "".join(f"{row[name]:>{width}.2f} " if name in row else " " * width + " "
+                        for name, width in (("cpu_us", 8), ("syscalls_turn", 10),
+                                            ("commands_turn", 9))).rstrip())
+    print(f"\n{'yoked':<48} {'ratio':>6}  {'aim':<8}")
+    for what, value, bound, holds in verdicts:
+        print(f"{what:<48} {value:>6.2f}  {bound:<8} {'' if holds else 'missed'}".rstrip())
+
+
+def compare(rounds, seconds):
+    """The medians of every point, and what could not be compared."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    # Not in /tmp, which may be memory; O_DIRECT is for disks.
+    disk = tempfile.mkdtemp(prefix="compare.", dir=os.path.join(ROOT, "build"))
+    memory = tempfile.mkdtemp(prefix="yoke-compare.", dir="/dev/shm")
+    try:
+        path = os.path.join(disk, "file.img")
+        run(["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={SIZE >> 20}",
+             "conv=fsync"], 60)
+        with contextlib.ExitStack() as stack:
+            os.sched_setaffinity(0, {SERVER})       # inherited by the servers
+            servers = [stack.enter_context(server) for server in
+                       (ceiling(), yoked(path), tgt(memory))]
+            todo = list(points(servers, path, seconds))
+            for number in range(-1, rounds):        # -1 warms up, and finds the rates of writes
+                if time.monotonic() > deadline - 3 * seconds * len(todo):
+                    print(f"compare: out of time after {number} rounds", file=sys.stderr)
+                    break
+                for point in todo:
+                    sample = point.measure()
+                    if number >= 0:
+                        point.samples.append(sample)
+                if sys.stderr.isatty():
+                    print(f"\rround {number + 1} of {rounds}", end="", file=sys.stderr)
+        return [point.medians() for point in todo if point.samples]
+    finally:
+        shutil.rmtree(disk, ignore_errors=True)
+        shutil.rmtree(memory, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", 7)))
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("SECONDS", 1)))
+    parser.add_argument("--json", metavar="FILE", help="also write the figures there")
+    options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(143))
+    busy = os.getloadavg()[0]
+    if busy > 0.5:
+        print(f"compare: the machine is at work (load {busy:.1f}): ratios will be rough")
+    if SERVER == CLIENT:
+        print("compare: one processor for both sides: ratios mean little")
+    rows = compare(options.rounds, options.seconds)
+    if not rows:
+        raise Fault("no round was finished")
+    verdicts = list(judge(rows))
+    show(rows, verdicts)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump({"schema": "yoke.compare/1", "load": busy, "rows": rows, "aims": [
+                {"what": what, "ratio": value, "bound": bound, "holds": holds}
+                for what, value, bound, holds in verdicts]}, out, indent=1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Fault, AssertionError, OSError, subprocess.TimeoutExpired) as error:
+        sys.exit(f"compare: {error}")
