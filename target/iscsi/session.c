@@ -92,8 +92,7 @@ static void session_free(struct env_defer *defer)
 	struct iscsi_server *server = session->server;
 	struct iscsi_target *target = session->target;
 
-	assert(!session->cmd_used && !session->units && !session->express_units &&
-	       !session->conn);
+	assert(!session->cmd_used && !session->units && !session->express_units && !session->conn);
 	if (session->nexus)
 		scsi_nexus_free(session->nexus);
 	TAILQ_REMOVE(&server->sessions, session, link);
