@@ -102,17 +102,19 @@ def a_silent_initiator_is_dropped(t):
 @case(own={"target": {"nop_interval": "50ms", "nop_timeout": "50ms"}})
 def a_thousand_silent_initiators_leave_nothing(t):
     """Memory is flat once the pools have been used a first time."""
-    fds, rss = t.fds(), None
+    fds, rss = t.fds(), []
     for number in range(WARM + ROUNDS):
-        if number == WARM:
-            rss = t.rss_kib()
+        if number in (WARM, WARM + ROUNDS // 2):
+            rss.append(t.rss_kib())
         sessions = [t.login(lun=None) for _ in range(AT_ONCE)]
         for session in sessions:
             session.expect_closed(20, allow=(P.NOP_IN, P.ASYNC))
             session.close()
         t.closed_to(fds)
-    grown = t.rss_kib() - rss
-    check(t.sanitized() or grown <= 512, f"{grown} KiB more after {ROUNDS * AT_ONCE} sessions")
+    rss.append(t.rss_kib())
+    # What leaks grows in both halves; a rush that was higher than those before, in one.
+    grown = min(rss[1] - rss[0], rss[2] - rss[1])
+    check(t.sanitized() or grown <= 256, f"KiB after each half of {ROUNDS * AT_ONCE}: {rss}")
 
 
 if __name__ == "__main__":
