@@ -46,7 +46,7 @@ class Fault(Exception):
 
 
 def run(command, timeout=30):
-    """What a command prints; it runs beside the initiator's processor only."""
+    """What a command prints; it runs on the initiator's processor."""
     done = subprocess.run(["taskset", "-c", str(CLIENT), *command], timeout=timeout, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
@@ -145,7 +145,8 @@ def tgt(directory):
     host, port = free_ports(["127.0.0.1"])[0]
     control = str(1 + os.getpid() % 32000)      # it takes 15 bits
     admin = ["tgtadm", "-C", control, "--lld", "iscsi"]
-    with child(["tgtd", "-f", "-C", control, "--iscsi", f"portal={host}:{port}"],
+    with child(["setpriv", "--pdeathsig", "KILL", "tgtd", "-f", "-C", control,
+                "--iscsi", f"portal={host}:{port}"],
                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         def answers():
             if process.poll() is not None:
@@ -297,6 +298,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("SECONDS", 1)))
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     options = parser.parse_args()
+    if options.rounds < 1 or options.seconds < 1:
+        parser.error("at least one round of one second")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(143))
     busy = os.getloadavg()[0]
@@ -309,9 +312,12 @@ def main():
         raise Fault("no round was finished")
     verdicts = list(judge(rows))
     show(rows, verdicts)
+    after = os.getloadavg()[0]
+    if after > 2.5:     # about 1.5 is our own
+        print(f"compare: others were at work (load {after:.1f}): run it again")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
-            json.dump({"schema": "yoke.compare/1", "load": busy, "rows": rows, "aims": [
+            json.dump({"schema": "yoke.compare/1", "load": [busy, after], "rows": rows, "aims": [
                 {"what": what, "ratio": value, "bound": bound, "holds": holds}
                 for what, value, bound, holds in verdicts]}, out, indent=1)
 
