@@ -15,6 +15,9 @@ from target import BUILD, Target
 DEPTH = 32
 ROUNDS = 64
 COMMANDS = DEPTH * ROUNDS
+# Allocations that are not a command's, nor a turn's (there are ROUNDS or more): a line of the log
+# about a turn that was slow, a thread that begins.
+ODD = 8
 PRELOAD = os.path.join(BUILD, "tests/malloc_count.so")
 FILE = {"backings": {"disk": {"driver": "file", "path": "{dir}/disk.img", "size": "32M"}}}
 
@@ -118,13 +121,13 @@ def _allocations(options, load, length):
 @case(each=MATRIX)
 def no_command_on_memory_allocates(load, length):
     count = _allocations({}, load, length)
-    check(count == 0, f"{count} allocations for {COMMANDS} commands")
+    check(count <= ODD, f"{count} allocations for {COMMANDS} commands")
 
 
 @case(each=MATRIX)
 def no_command_on_a_file_allocates(load, length):
     count = _allocations(FILE, load, length)
-    check(count == 0, f"{count} allocations for {COMMANDS} commands")
+    check(count <= ODD, f"{count} allocations for {COMMANDS} commands")
 
 
 if __name__ == "__main__":
