@@ -101,7 +101,7 @@ def a_silent_initiator_is_dropped(t):
 
 @case(own={"target": {"nop_interval": "50ms", "nop_timeout": "50ms"}})
 def a_thousand_silent_initiators_leave_nothing(t):
-    """Memory is flat once the pools have been used a first time."""
+    """No session stays behind."""
     fds, rss = t.fds(), []
     for number in range(WARM + ROUNDS):
         if number in (WARM, WARM + ROUNDS // 2):
@@ -112,9 +112,11 @@ def a_thousand_silent_initiators_leave_nothing(t):
             session.close()
         t.closed_to(fds)
     rss.append(t.rss_kib())
-    # What leaks grows in both halves; a rush that was higher than those before, in one.
+    # Fifty that end in any order leave holes in the heap, some MiB of them; a session that is
+    # left over would be 60 KiB each time. Smaller leaks are test_cycles.py's and ASan's.
     grown = min(rss[1] - rss[0], rss[2] - rss[1])
-    check(t.sanitized() or grown <= 256, f"KiB after each half of {ROUNDS * AT_ONCE}: {rss}")
+    check(t.sanitized() or grown <= 8 * ROUNDS * AT_ONCE // 2,
+          f"KiB after each half of {ROUNDS * AT_ONCE}: {rss}")
 
 
 if __name__ == "__main__":
