@@ -306,6 +306,11 @@ class Target:
         with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
             return re.search(r"lib[atu]san", maps.read()) is not None
 
+    def problems(self):
+        """What status says is wrong, by code; a busy machine's slow turns left out."""
+        rows = self.call("status.show")["problems"]
+        return {row["code"]: row for row in rows if row["code"] != "loop-slow"}
+
     def turns_are_short(self):
         """Turns of its loop take less than 10 ms (a sanitizer's are not judged).
 

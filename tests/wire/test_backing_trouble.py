@@ -32,9 +32,6 @@ class OnFile(Target):
         self.backings = {"disk": {"driver": "file", "path": self.image, **self.backing}}
         return super().configuration().replace('  size = "32M"\n', "")
 
-    def problems(self):
-        return {row["code"]: row for row in self.call("status.show")["problems"]}
-
 
 class Tmpfs:
     """A small file system in memory, gone at the end."""

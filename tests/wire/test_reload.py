@@ -187,7 +187,7 @@ def a_bad_file_changes_nothing(what):
         with open(t.config_path, "w", encoding="utf-8") as config:
             config.write(good)
         check(t.call("config.reload")["changes"] == [], "something had changed")
-        check(not t.call("status.show")["problems"], "status still complains")
+        check(not t.problems(), f"status still complains: {t.problems()}")
 
 
 @case
