@@ -301,6 +301,13 @@ class Target:
         """Wait until the daemon has no more descriptors open than it had."""
         wait_until(lambda: self.fds() <= fds, timeout, f"descriptors to go back to {fds}")
 
+    def settled_kib(self, fds, timeout=10):
+        """Resident memory once all is closed, and freed: a descriptor goes before its session does,
+        in the same turn of the loop, so a question is put that a later turn answers."""
+        self.closed_to(fds, timeout)
+        self.sessions()
+        return self.rss_kib()
+
     def sanitized(self):
         """Whether memory figures mean nothing because a sanitizer keeps freed memory."""
         with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:

@@ -67,11 +67,6 @@ KINDS = [io_and_logout, io_and_close, open_commands_and_reset, half_a_login, ref
          discovery, digests_and_errors]
 
 
-def drained(t, fds):
-    t.closed_to(fds, 20)
-    return t.rss_kib()
-
-
 @case(each=[kind.__name__ for kind in KINDS] + ["all_in_turn"])
 def nothing_is_left_after(t, name):
     kinds = [kind for kind in KINDS if name in (kind.__name__, "all_in_turn")]
@@ -79,11 +74,11 @@ def nothing_is_left_after(t, name):
     fds = t.fds()
     for number in range(WARM):
         kinds[number % len(kinds)](t, number)
-    rss = [drained(t, fds)]
+    rss = [t.settled_kib(fds, 20)]
     for _ in range(2):
         for number in range(count // 2):
             kinds[number % len(kinds)](t, number)
-        rss.append(drained(t, fds))
+        rss.append(t.settled_kib(fds, 20))
     # What leaks grows in both halves; an arena that is wanted late, in one.
     grown = min(rss[1] - rss[0], rss[2] - rss[1])
     check(t.sanitized() or grown <= FLAT_KIB // 2, f"KiB after each half of {count} cycles: {rss}")
