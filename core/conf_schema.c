@@ -31,7 +31,7 @@ static const struct conf_field node_fields[] = {
 	  NULL },
 	{ "login_timeout", CONF_DURATION, offsetof(struct conf_node, login_timeout_ns),
 	  100 * NS_PER_MS, HOUR, NULL },
-	{ "sessions_max", CONF_UNSIGNED, offsetof(struct conf_node, sessions_max), 1, 65535, NULL },
+	{ "sessions_max", CONF_UNSIGNED, offsetof(struct conf_node, sessions_max), 1, 32000, NULL },
 };
 
 static const struct conf_field portal_fields[] = {
