@@ -8,6 +8,7 @@
  *
  * Not here: the texts of a code (core/problem.h), how it looks (ctl/).
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -169,6 +170,14 @@ static json_t *iscsi_counters(const struct iscsi_stats *stats)
 			 "payload_copies", (json_int_t)stats->payload_copies);
 }
 
+/* Exact where resident memory is not: what allocations hold, not what the kernel gave for them. */
+static json_t *memory(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return json_pack("{s:I}", "heap_in_use_bytes", (json_int_t)(info.uordblks + info.hblkhd));
+}
+
 static void status_show(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
@@ -185,7 +194,7 @@ static void status_show(void *arg, struct ctl_request *request)
 		request,
 		json_pack(
 			"{s:s, s:s, s:s, s:I, s:s, s:o, s:{s:i, s:i}, s:o, s:{s:I, s:I, s:s, s:I, "
-			"s:I}, s:o, s:{s:s, s:s, s:s?}}",
+			"s:I}, s:o, s:o, s:{s:s, s:s, s:s?}}",
 			"schema", "yoke.status/1", "node", yoked->conf->node.name, "version",
 			yoke_version(), "uptime_s",
 			(json_int_t)((env_now_ns(yoked->env) - yoked->started_ns) / NS_PER_S),
@@ -194,9 +203,9 @@ static void status_show(void *arg, struct ctl_request *request)
 			"turn_max_us", (json_int_t)(loop.turn_max_ns / NS_PER_US), "slow_turns",
 			(json_int_t)loop.slow_turns, "engine", loop_disk_engine(yoked->loop),
 			"turns", (json_int_t)loop.turns, "syscalls", (json_int_t)loop.syscalls,
-			"iscsi", iscsi_counters(&iscsi), "config", "file", yoked->conf_path,
-			"loaded_utc", problem_utc(yoked->conf_loaded_s, loaded), "refused",
-			yoked->conf_refused[0] ? yoked->conf_refused : NULL));
+			"memory", memory(), "iscsi", iscsi_counters(&iscsi), "config", "file",
+			yoked->conf_path, "loaded_utc", problem_utc(yoked->conf_loaded_s, loaded),
+			"refused", yoked->conf_refused[0] ? yoked->conf_refused : NULL));
 }
 
 void status_register(struct yoked *yoked)

@@ -301,12 +301,17 @@ class Target:
         """Wait until the daemon has no more descriptors open than it had."""
         wait_until(lambda: self.fds() <= fds, timeout, f"descriptors to go back to {fds}")
 
-    def settled_kib(self, fds, timeout=10):
-        """Resident memory once all is closed, and freed: a descriptor goes before its session does,
-        in the same turn of the loop, so a question is put that a later turn answers."""
+    def heap_bytes(self):
+        """What its allocations hold. Unlike resident memory it does not depend on how the heap
+        is fragmented, so it grows only with what is kept."""
+        return self.call("status.show")["memory"]["heap_in_use_bytes"]
+
+    def settled_bytes(self, fds, timeout=10):
+        """heap_bytes() once all is closed, and freed: a descriptor goes before its session does,
+        in the same turn of the loop, so the first question is for a later turn to answer."""
         self.closed_to(fds, timeout)
         self.sessions()
-        return self.rss_kib()
+        return self.heap_bytes()
 
     def sanitized(self):
         """Whether memory figures mean nothing because a sanitizer keeps freed memory."""
