@@ -37,6 +37,8 @@ struct file_calls {
 	int64_t (*size)(const struct file_medium *medium);
 	/* Off the loop. */
 	void (*close)(const struct file_medium *medium);
+	/* Off the loop; as file_run(). */
+	int (*run)(const struct file_medium *medium, struct io *io);
 	/* Off the loop; as file_probe(). */
 	int (*probe)(const struct backing_spec *spec, struct file_medium *medium, char *text);
 };
@@ -56,6 +58,12 @@ struct blk *file_new(struct env *env, const struct backing_spec *spec,
  * as TEXT says, and trying again may help.
  */
 int file_probe(const struct backing_spec *spec, struct file_medium *medium, char *text);
+
+/*
+ * STATUS of IO's range, by what a regular file has holes for; sets run and run_bytes. 0, or a
+ * negative errno. Blocks: for env_work.
+ */
+int file_run(const struct file_medium *medium, struct io *io);
 
 /* Who has the file or device that ST describes: "tgtd, pid 811", "a mount on /mnt". Blocks. */
 struct stat;

@@ -10,7 +10,9 @@
  *     callback, with op, flags and range as the caller left them.
  *  3. An io with IO_FUA that succeeds is durable: the device has BLK_FUA, or
  *     keeps nothing volatile, or a FLUSH submitted after it succeeded.
- *  4. in_flight counts the ios between 2's two ends; close sees 0.
+ *  4. A STATUS that succeeds says something of the first block at least; a device that says
+ *     nothing has said UNKNOWN.
+ *  5. in_flight counts the ios between 2's two ends; close sees 0.
  *
  * Not here: order between overlapping ios (rangelock.c), what devices do.
  */
@@ -213,6 +215,8 @@ void blk_submit(struct blk *blk, struct io *io, io_fn *fn, void *arg)
 	}
 	if (!(blk->features & BLK_FUA))
 		io->flags &= ~IO_FUA;
+	io->run = IO_RUN_UNKNOWN;
+	io->run_bytes = io->length;
 	blk->ops->submit(blk, io);
 }
 
@@ -226,8 +230,15 @@ static void count(struct blk *blk, const struct io *io, uint64_t length)
 		blk->full_ns = env_now_ns(blk->env);
 	if (io->error)
 		blk->counts.errors[io->op]++;
-	else if (io->op != IO_FLUSH)
+	else if (io->op != IO_FLUSH && io->op != IO_STATUS)
 		blk->counts.bytes[io->op] += length;
+}
+
+/* What the device said of a range is about that range. */
+static bool run_fits(const struct io_frame *frame, const struct io *io)
+{
+	return io->run_bytes > 0 && io->run_bytes <= frame->length &&
+	       (io->run_bytes & (frame->blk->block_size - 1)) == 0;
 }
 
 /* FUA was asked for, the device does not know it, and its write has just succeeded. */
@@ -243,6 +254,7 @@ static void io_return(struct env_defer *defer)
 	struct io_frame *frame = &io->frames[io->depth - 1];
 	struct blk *blk = frame->blk;
 
+	assert(io->op != IO_STATUS || io->error || run_fits(frame, io));
 	count(blk, io, frame->length);
 	if (wants_flush(blk, frame, io)) {
 		io->op = IO_FLUSH;

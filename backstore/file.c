@@ -312,6 +312,34 @@ static void file_disk_done(struct env_disk_op *op)
 	}
 }
 
+/* --- what is allocated --- */
+
+static void file_run_run(struct env_work *work)
+{
+	struct io *io = container_of(work, struct io, leaf.work);
+	struct file *file = file_of(io_blk(io));
+
+	io->error = file->calls->run(&file->medium, io);
+}
+
+static void file_run_done(struct env_work *work)
+{
+	struct io *io = container_of(work, struct io, leaf.work);
+
+	io_done(io, file_error(file_of(io_blk(io)), io, io->error));
+}
+
+static void file_status(struct file *file, struct io *io)
+{
+	if (file->medium.device) { /* tells of none */
+		io_done(io, 0);
+		return;
+	}
+	io->leaf.work.run = file_run_run;
+	io->leaf.work.done = file_run_done;
+	env_work_submit(file->blk.env, &io->leaf.work);
+}
+
 static void file_submit(struct blk *blk, struct io *io)
 {
 	struct file *file = file_of(blk);
@@ -333,6 +361,9 @@ static void file_submit(struct blk *blk, struct io *io)
 		break;
 	case IO_FLUSH:
 		file_wait_flush(file, io);
+		break;
+	case IO_STATUS:
+		file_status(file, io);
 		break;
 	default:
 		io_done(io, -EOPNOTSUPP);
@@ -362,6 +393,7 @@ static void kernel_close(const struct file_medium *medium)
 static const struct file_calls kernel_calls = {
 	.size = kernel_size,
 	.close = kernel_close,
+	.run = file_run,
 	.probe = file_probe,
 };
 

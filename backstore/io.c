@@ -30,6 +30,7 @@ static const char *const op_names[IO_OP_COUNT] = {
 	[IO_FLUSH] = "flush",
 	[IO_UNMAP] = "unmap",
 	[IO_WRITE_ZEROES] = "write-zeroes",
+	[IO_STATUS] = "status",
 };
 
 static const char *const purpose_names[IO_PURPOSE_COUNT] = {

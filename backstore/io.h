@@ -27,6 +27,7 @@ enum io_op {
 		     was submitted is durable when it succeeds */
 	IO_UNMAP, /* may deallocate; reads as zeroes afterwards if the device says unmap_zeroes */
 	IO_WRITE_ZEROES,
+	IO_STATUS, /* whether what is there was written: answers run and run_bytes */
 	IO_OP_COUNT
 };
 
@@ -46,6 +47,13 @@ enum io_purpose {
 	IO_RESYNC,
 	IO_MIRROR,
 	IO_PURPOSE_COUNT
+};
+
+/* What IO_STATUS found. A device that cannot tell says UNKNOWN. */
+enum io_run {
+	IO_RUN_UNKNOWN,
+	IO_RUN_DATA,
+	IO_RUN_ZEROES, /* deallocated, and reads as zeroes */
 };
 
 #define IO_DEPTH 10     /* hops */
@@ -76,6 +84,10 @@ struct io {
 	uint64_t length;
 	struct iovec *iov; /* READ, WRITE: adds up to length */
 	unsigned iov_count;
+	/* STATUS that succeeded: the state of the first run_bytes of the range, > 0 and whole
+	 * blocks. What follows, in the range or after it, may be in the same state. */
+	enum io_run run;
+	uint64_t run_bytes;
 	unsigned depth;
 	union { /* scratch of the layer that holds it at the moment */
 		struct {

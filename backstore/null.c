@@ -19,6 +19,7 @@ static void null_submit(struct blk *blk, struct io *io)
 	(void)blk;
 	if (io->op == IO_READ)
 		io_zero(io);
+	io->run = IO_RUN_ZEROES;
 	io_done(io, 0);
 }
 

@@ -5,7 +5,9 @@
  * Invariants:
  *  1. Memory is mapped whole at start and backed by the kernel at first touch;
  *     what was never written or was unmapped reads as zeroes.
- *  2. An io longer than RAM_INLINE_MAX is worked on off the loop, others at once.
+ *  2. What `written` says of a page is true between ios: it is set before a write begins and
+ *     cleared when an unmap has ended, both on the loop.
+ *  3. An io longer than RAM_INLINE_MAX is worked on off the loop, others at once.
  *
  * Not here: order between overlapping ios (rangelock.c); durability: a ram
  * device has none to give, so FUA and FLUSH find nothing left to do.
@@ -18,10 +20,12 @@
 #include <unistd.h>
 
 #include "backstore/backing_int.h"
+#include "backstore/pagemap.h"
 
 struct ram {
 	struct blk blk;
 	uint8_t *memory;
+	struct pagemap written;
 	struct env_work work; /* the closing */
 };
 
@@ -68,9 +72,18 @@ static int ram_unmap(struct ram *ram, struct io *io)
 	return 0;
 }
 
+static int ram_status(struct ram *ram, struct io *io)
+{
+	bool set;
+
+	io->run_bytes = pagemap_run(&ram->written, io->offset, io->length, &set);
+	io->run = set ? IO_RUN_DATA : IO_RUN_ZEROES;
+	return 0;
+}
+
 static int (*const ram_op[IO_OP_COUNT])(struct ram *ram, struct io *io) = {
 	[IO_READ] = ram_read,   [IO_WRITE] = ram_write,       [IO_FLUSH] = ram_flush,
-	[IO_UNMAP] = ram_unmap, [IO_WRITE_ZEROES] = ram_zero,
+	[IO_UNMAP] = ram_unmap, [IO_WRITE_ZEROES] = ram_zero, [IO_STATUS] = ram_status,
 };
 
 static void ram_work_run(struct env_work *work)
@@ -80,17 +93,28 @@ static void ram_work_run(struct env_work *work)
 	io->error = ram_op[io->op](ram_of(io_blk(io)), io);
 }
 
+static void ram_end(struct ram *ram, struct io *io, int error)
+{
+	if (io->op == IO_UNMAP && !error)
+		pagemap_clear(&ram->written, io->offset, io->length);
+	io_done(io, error);
+}
+
 static void ram_work_done(struct env_work *work)
 {
 	struct io *io = container_of(work, struct io, leaf.work);
 
-	io_done(io, io->error);
+	ram_end(ram_of(io_blk(io)), io, io->error);
 }
 
 static void ram_submit(struct blk *blk, struct io *io)
 {
-	if (io->length <= RAM_INLINE_MAX || io->op == IO_FLUSH) {
-		io_done(io, ram_op[io->op](ram_of(blk), io));
+	struct ram *ram = ram_of(blk);
+
+	if (io->op == IO_WRITE || io->op == IO_WRITE_ZEROES)
+		pagemap_set(&ram->written, io->offset, io->length);
+	if (io->length <= RAM_INLINE_MAX || io->op == IO_FLUSH || io->op == IO_STATUS) {
+		ram_end(ram, io, ram_op[io->op](ram, io));
 		return;
 	}
 	io->leaf.work.run = ram_work_run;
@@ -104,6 +128,7 @@ static void ram_close_run(struct env_work *work)
 	struct ram *ram = container_of(work, struct ram, work);
 
 	munmap(ram->memory, ram->blk.size_bytes);
+	pagemap_free(&ram->written);
 }
 
 static void ram_close_done(struct env_work *work)
@@ -135,7 +160,9 @@ struct blk *ram_new(struct env *env, const struct backing_spec *spec)
 		return NULL;
 	memory = mmap(NULL, spec->size_bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED) {
+	if (memory == MAP_FAILED || !pagemap_init(&ram->written, spec->size_bytes)) {
+		if (memory != MAP_FAILED)
+			munmap(memory, spec->size_bytes);
 		free(ram);
 		return NULL;
 	}

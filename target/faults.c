@@ -34,6 +34,7 @@ static const struct {
 	{ "any", (1u << IO_OP_COUNT) - 1 }, { "read", 1u << IO_READ },
 	{ "write", 1u << IO_WRITE },        { "flush", 1u << IO_FLUSH },
 	{ "unmap", 1u << IO_UNMAP },        { "write-zeroes", 1u << IO_WRITE_ZEROES },
+	{ "status", 1u << IO_STATUS },
 };
 
 static const struct {
@@ -134,10 +135,9 @@ static bool parse_rule(struct ctl_request *request, struct fault_rule *rule)
 		return false;
 	}
 	if (o == ARRAY_LEN(ops)) {
-		ctl_fail(
-			request, -EINVAL,
-			"fault: op \"%s\": any, read, write, flush, unmap, write-zeroes or compare",
-			op);
+		ctl_fail(request, -EINVAL,
+			 "fault: op \"%s\": any, read, write, flush, unmap, write-zeroes or status",
+			 op);
 		return false;
 	}
 	if (e == ARRAY_LEN(errors)) {

@@ -69,6 +69,9 @@ static const struct breach breaches[] = {
 	{ IO_WRITE, 0, 0, 0, 0, 256, 1, 0, "alignment" },
 	{ IO_READ, 0, 0, 0, 0, 0, 1, 0, "alignment" },
 	{ IO_UNMAP, 0, 0, 0, 0, 0, 0, 0, "alignment" },
+	{ IO_STATUS, 0, 0, 0, 0, 0, 0, 0, "alignment" },
+	{ IO_STATUS, IO_FUA, 0, 0, 1, 0, 0, 0, "flags" },
+	{ IO_STATUS, 0, UINT64_MAX, 0, 1, 0, 0, 0, "range" },
 	{ IO_READ, 0, UINT64_MAX, 0, 1, 0, 1, 0, "range" },
 	{ IO_WRITE_ZEROES, 0, 1, 0, UINT64_MAX, 0, 0, 0, "range" },
 	{ IO_READ, 0, 0, 0, 2, 0, 0, 0, "iov count" },
@@ -198,10 +201,10 @@ static const struct {
 	unsigned features;
 	int expect[IO_OP_COUNT];
 } states[] = {
-	{ BLK_ONLINE, 0, { 1, 1, 1, 1, 1 } },
-	{ BLK_ONLINE, BLK_READ_ONLY, { 1, -EROFS, 1, -EROFS, -EROFS } },
-	{ BLK_READ_ONLY_NOW, 0, { 1, -EROFS, 1, -EROFS, -EROFS } },
-	{ BLK_FAILED, 0, { -ENXIO, -ENXIO, -ENXIO, -ENXIO, -ENXIO } },
+	{ BLK_ONLINE, 0, { 1, 1, 1, 1, 1, 1 } },
+	{ BLK_ONLINE, BLK_READ_ONLY, { 1, -EROFS, 1, -EROFS, -EROFS, 1 } },
+	{ BLK_READ_ONLY_NOW, 0, { 1, -EROFS, 1, -EROFS, -EROFS, 1 } },
+	{ BLK_FAILED, 0, { -ENXIO, -ENXIO, -ENXIO, -ENXIO, -ENXIO, -ENXIO } },
 };
 
 START_TEST(the_state_decides_what_reaches_the_device)
