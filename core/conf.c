@@ -105,7 +105,7 @@ static int read_all(int fd, char **text, size_t *len_bytes)
 	return 0;
 }
 
-static int open_regular(const char *path, int *fd, struct conf_error *error)
+static int open_regular(const char *path, const char *missing, int *fd, struct conf_error *error)
 {
 	struct stat st;
 	int err;
@@ -115,7 +115,7 @@ static int open_regular(const char *path, int *fd, struct conf_error *error)
 	if (*fd < 0) {
 		err = -errno;
 		if (err == -ENOENT)
-			conf_refuse(path, error, 0, "no such file. Write it, see yoke.conf(5)");
+			conf_refuse(path, error, 0, "no such file. %s", missing);
 		else
 			conf_refuse(path, error, 0, "cannot be opened: %s", strerror(-err));
 		return err;
@@ -128,21 +128,30 @@ static int open_regular(const char *path, int *fd, struct conf_error *error)
 	return 0;
 }
 
+int conf_read(const char *path, const char *missing, char **text, size_t *len_bytes,
+	      struct conf_error *error)
+{
+	int fd, err;
+
+	err = open_regular(path, missing, &fd, error);
+	if (err)
+		return err;
+	err = read_all(fd, text, len_bytes);
+	close(fd);
+	if (err)
+		conf_refuse(path, error, 0, "cannot be read: %s", strerror(-err));
+	return err;
+}
+
 int conf_load(const char *path, struct conf **conf, struct conf_error *error)
 {
 	size_t len_bytes = 0;
 	char *text = NULL;
-	int fd, err;
+	int err;
 
-	err = open_regular(path, &fd, error);
+	err = conf_read(path, "Write it, see yoke.conf(5)", &text, &len_bytes, error);
 	if (err)
 		return err;
-	err = read_all(fd, &text, &len_bytes);
-	close(fd);
-	if (err) {
-		conf_refuse(path, error, 0, "cannot be read: %s", strerror(-err));
-		return err;
-	}
 	err = conf_parse(path, text, len_bytes, conf, error);
 	free(text);
 	return err;

@@ -5,7 +5,6 @@
  *
  * Invariants:
  * 1. libconfuse is given only text whose every name is in these tables.
- * 2. It never writes to standard error: what it says becomes the refusal.
  *
  * Not here: values (libconfuse hands them on as strings; conf_value.c reads them).
  */
@@ -256,22 +255,6 @@ static void build_options(struct options *options)
 	options->root[top] = end;
 }
 
-/* libconfuse gives its error function no argument; conf_parse() lets one in at a time. */
-static struct {
-	const char *file;
-	struct conf_error *error;
-} capture;
-
-static void capture_error(cfg_t *cfg, const char *fmt, va_list ap)
-{
-	char said[256];
-
-	if (!capture.error || capture.error->text[0])
-		return;
-	vsnprintf(said, sizeof(said), fmt, ap);
-	conf_refuse(capture.file, capture.error, cfg ? cfg->line : 0, "%s", said);
-}
-
 /* Pairs libconfuse's sections with ours: both count those of a name in the order of the file. */
 static void pair_sections(struct conf_text *text, cfg_t *root)
 {
@@ -299,24 +282,13 @@ int conf_schema_parse(struct conf_text *text, const char *file, cfg_t **root,
 		      struct conf_error *error)
 {
 	struct options options;
-	int rc;
+	int err;
 
 	memset(&options, 0, sizeof(options));
 	build_options(&options);
-	*root = cfg_init(options.root, CFGF_NONE);
-	if (!*root)
-		return -ENOMEM;
-	cfg_set_error_function(*root, capture_error);
-	error->text[0] = '\0';
-	capture.file = file;
-	capture.error = error;
-	rc = cfg_parse_buf(*root, text->text);
-	capture.error = NULL;
-	if (rc != CFG_SUCCESS) {
-		if (!error->text[0])
-			conf_refuse(file, error, 0, "cannot be parsed");
-		return -EINVAL;
-	}
+	err = conf_text_parse(text, options.root, file, root, error);
+	if (err)
+		return err;
 	pair_sections(text, *root);
 	return 0;
 }

@@ -12,7 +12,7 @@
  * 1. Text that passes has balanced braces, closed strings, only known characters,
  *    and no setting or section twice in the same place.
  * 2. Blanking moves nothing: offsets and lines are those of the file.
- * 3. Time is n log n and memory is bounded by the limits of conf_int.h.
+ * 3. Time is n log n and memory is bounded by the limits of conf_text.h.
  *
  * Not here: which names there are (conf_schema.c) and what values mean (conf_value.c).
  */
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/conf_int.h"
+#include "core/conf_text.h"
 
 enum token_kind { TOKEN_WORD, TOKEN_STRING, TOKEN_MARK, TOKEN_END };
 
