@@ -312,6 +312,6 @@ int arguments_parse(int argc, char *const *argv, struct invocation *invocation, 
 			code = parse_word(&p, word);
 	}
 	invocation->noun = p.noun;
-	invocation->output->color = output_color(p.color, invocation->output->tty);
+	invocation->output->color = color_wanted(p.color, invocation->output->tty);
 	return code ? code : check_complete(&p);
 }

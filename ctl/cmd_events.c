@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/units.h"
 #include "ctl/command.h"
-#include "ctl/units.h"
 
 #define POLL_NS (500 * 1000 * 1000)
 

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
+#include "core/units.h"
 #include "ctl/command.h"
-#include "ctl/units.h"
 
 #define TABLE(rows, columns)                                                                       \
 	{                                                                                          \

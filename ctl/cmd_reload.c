@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 
+#include "core/units.h"
 #include "ctl/command.h"
-#include "ctl/units.h"
 
 static int show(const json_t *result, const struct output *output)
 {

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
+#include "core/units.h"
 #include "ctl/command.h"
-#include "ctl/units.h"
 
 static json_int_t number(const json_t *object, const char *group, const char *key)
 {

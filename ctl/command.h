@@ -7,7 +7,7 @@
 #define CTL_COMMAND_H
 
 #include "ctl/output.h"
-#include "ctl/rpc.h"
+#include "core/rpc.h"
 #include "ctl/table.h"
 
 #define COMMAND_SOCKET "/run/yoke/yoked.sock"

@@ -15,20 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool output_color(enum color_option option, bool tty)
-{
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	const char *force = getenv("CLICOLOR_FORCE");
-
-	if (option != COLOR_AUTO)
-		return option == COLOR_ALWAYS;
-	if (no_color && *no_color)
-		return false;
-	if (force && *force && strcmp(force, "0") != 0)
-		return true;
-	return tty && term && *term && strcmp(term, "dumb") != 0;
-}
-
 enum paint output_paint_of(const char *word)
 {
 	static const struct {

@@ -10,10 +10,9 @@
 #include <stdio.h>
 
 #include "core/base.h"
+#include "core/color.h"
 
 enum exit_code { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
-
-enum color_option { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct output {
 	FILE *out;
@@ -29,9 +28,6 @@ struct output {
 };
 
 enum paint { PAINT_NONE, PAINT_WARN, PAINT_CRIT };
-
-/* Whether to colour a stream: the option, NO_COLOR, CLICOLOR_FORCE, TERM, and whether it is a TTY. */
-bool output_color(enum color_option option, bool tty);
 
 /* TEXT, control characters replaced, in the colour of PAINT if there are colours. */
 void output_paint(const struct output *output, enum paint paint, const char *text);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/units.h"
+#include "core/units.h"
 
 #define COLUMNS_MAX 32
 

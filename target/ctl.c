@@ -14,7 +14,7 @@
  * 3. The socket's file is removed only while it is ours (same inode).
  * 4. A client that neither reads nor writes costs a slot, never time.
  *
- * Not here: JSON and commands (core/ctl.c), how to get at the socket (ctl/rpc.c).
+ * Not here: JSON and commands (core/ctl.c), how to get at the socket (core/rpc.c).
  */
 #include "target/ctl.h"
 

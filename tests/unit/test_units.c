@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people, at the edges of their units; and when there is colour. */
+/* Numbers for people, at the edges of their units. */
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "ctl/output.h"
-#include "ctl/units.h"
+#include "core/base.h"
+#include "core/units.h"
 
 static char buf[UNITS_SIZE];
 
@@ -112,41 +112,6 @@ START_TEST(times_are_local_with_their_offset)
 }
 END_TEST
 
-START_TEST(colour_follows_the_option_then_no_color_then_force_then_the_terminal)
-{
-	static const struct {
-		enum color_option option;
-		const char *no_color, *force, *term;
-		bool tty, color;
-	} cases[] = {
-		{ COLOR_AUTO, NULL, NULL, "xterm", true, true },
-		{ COLOR_AUTO, NULL, NULL, "xterm", false, false },
-		{ COLOR_AUTO, NULL, NULL, "dumb", true, false },
-		{ COLOR_AUTO, NULL, NULL, NULL, true, false },
-		{ COLOR_AUTO, "1", NULL, "xterm", true, false },
-		{ COLOR_AUTO, "", NULL, "xterm", true, true },
-		{ COLOR_AUTO, NULL, "1", "dumb", false, true },
-		{ COLOR_AUTO, NULL, "0", "xterm", false, false },
-		{ COLOR_AUTO, "1", "1", "xterm", true, false },
-		{ COLOR_ALWAYS, "1", NULL, "dumb", false, true },
-		{ COLOR_NEVER, NULL, "1", "xterm", true, false },
-	};
-
-	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
-		const char *names[] = { "NO_COLOR", "CLICOLOR_FORCE", "TERM" };
-		const char *values[] = { cases[i].no_color, cases[i].force, cases[i].term };
-
-		for (unsigned j = 0; j < ARRAY_LEN(names); j++)
-			if (values[j])
-				setenv(names[j], values[j], 1);
-			else
-				unsetenv(names[j]);
-		ck_assert_msg(output_color(cases[i].option, cases[i].tty) == cases[i].color, "%u",
-			      i);
-	}
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("units");
@@ -159,7 +124,6 @@ int main(void)
 	tcase_add_test(tcase, latencies_have_about_two_digits);
 	tcase_add_test(tcase, durations_have_one_or_two_units);
 	tcase_add_test(tcase, times_are_local_with_their_offset);
-	tcase_add_test(tcase, colour_follows_the_option_then_no_color_then_force_then_the_terminal);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

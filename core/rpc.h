@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection to yoked's control socket: one call at a time. */
-#ifndef CTL_RPC_H
-#define CTL_RPC_H
+#ifndef CORE_RPC_H
+#define CORE_RPC_H
 
 #include <jansson.h>
 #include <stdint.h>

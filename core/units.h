@@ -3,8 +3,8 @@
  * Numbers for people: IEC sizes, counts with separators, durations, times.
  * Each writes into BUF of UNITS_SIZE bytes and returns it.
  */
-#ifndef CTL_UNITS_H
-#define CTL_UNITS_H
+#ifndef CORE_UNITS_H
+#define CORE_UNITS_H
 
 #include <stdint.h>
 

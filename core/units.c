@@ -8,7 +8,7 @@
  *
  * Not here: reading sizes and durations (core/conf.h).
  */
-#include "ctl/units.h"
+#include "core/units.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
  *
  * Not here: the server (target/ctl.c). Shapes of answers: yoke-rpc(7).
  */
-#include "ctl/rpc.h"
+#include "core/rpc.h"
 
 #include <errno.h>
 #include <poll.h>
