@@ -61,6 +61,7 @@ FAKE_O  = $(call objects,tests/fake/*.c)
 TESTS   = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB     = $(B)/libyoke.a
+WIRE_TOOLS = malloc_count.so lock_load lock_fight
 TEST_LIBS = $(B)/libfake.a $(LIB) $(B)/libctl.a $(B)/libbench.a
 group   = -Wl,--start-group $(1) -Wl,--end-group
 
@@ -105,7 +106,8 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(TEST_LIBS
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call group,$(TEST_LIBS)) $(LIBS)
 endif
-# Measuring sticks, which link nothing of ours: counts of tests/wire, the ceiling of `make compare`.
+# Measuring sticks, which link nothing of ours: counts and initiators of tests/wire, the ceiling of
+# `make compare`.
 $(B)/tests/malloc_count.so: tests/wire/malloc_count.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -114,6 +116,10 @@ $(B)/tests/ceiling: $(B)/tests/compare/ceiling.o
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $<
+$(B)/tests/lock_%: $(B)/tests/wire/lock_%.o
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(PKG_LIBS) -lpthread
 .SECONDARY:
 
 $(B)/%.o: %.c $(B)/flags
@@ -143,7 +149,7 @@ layers:
 
 # The compiled half of a check; deps come first because they provide the compiler.
 test-builds: deps
-	@$(MAKE) MODE=release all build/release/tests/malloc_count.so
+	@$(MAKE) MODE=release all $(WIRE_TOOLS:%=build/release/tests/%)
 	@$(MAKE) MODE=asan tests
 check: test-builds
 	@tests/run $(TESTS_ARGS)
