@@ -45,6 +45,13 @@ uint64_t hist_bucket_low(unsigned bucket)
 	return (uint64_t)(bucket % HIST_SUB + HIST_SUB) << shift;
 }
 
+uint64_t hist_bucket_middle(unsigned bucket)
+{
+	uint64_t low = hist_bucket_low(bucket);
+
+	return low + (hist_bucket_low(bucket + 1) - low - 1) / 2;
+}
+
 void hist_add_many(struct hist *hist, uint64_t value, uint64_t times)
 {
 	if (times == 0)
@@ -78,6 +85,18 @@ double hist_mean(const struct hist *hist)
 	return hist->count ? (double)hist->sum / (double)hist->count : 0;
 }
 
+double hist_stddev(const struct hist *hist)
+{
+	double mean = hist_mean(hist), sum = 0;
+
+	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
+		double off = hist->buckets[i] ? (double)hist_bucket_middle(i) - mean : 0;
+
+		sum += off * off * (double)hist->buckets[i];
+	}
+	return hist->count ? sqrt(sum / (double)hist->count) : 0;
+}
+
 uint64_t hist_percentile(const struct hist *hist, double percent)
 {
 	/* 99.9 has no exact double: what is a hair above a whole number is that number. */
@@ -96,6 +115,5 @@ uint64_t hist_percentile(const struct hist *hist, double percent)
 			break;
 	}
 	/* The middle, but nothing that was not there. */
-	seen = hist_bucket_low(i) + (hist_bucket_low(i + 1) - hist_bucket_low(i) - 1) / 2;
-	return max_u64(hist->min, min_u64(hist->max, seen));
+	return max_u64(hist->min, min_u64(hist->max, hist_bucket_middle(i)));
 }

@@ -29,11 +29,14 @@ void hist_merge(struct hist *into, const struct hist *from);
 
 /* 0 if empty. */
 double hist_mean(const struct hist *hist);
+/* Of the buckets' middles; 0 if empty. */
+double hist_stddev(const struct hist *hist);
 /* The least value that PERCENT (0 to 100) of all values do not exceed; 0 if empty. */
 uint64_t hist_percentile(const struct hist *hist, double percent);
 
 /* For reports: bucket I holds values from hist_bucket_low(I) up to hist_bucket_low(I + 1) - 1. */
 uint64_t hist_bucket_low(unsigned bucket);
+uint64_t hist_bucket_middle(unsigned bucket); /* at most 1/128 away from any value in it */
 unsigned hist_bucket(uint64_t value);
 
 #endif
