@@ -50,6 +50,14 @@ static const struct event_kind catalogue[EVENT_COUNT] = {
 	[EVENT_BACKING_FULL] = { "backing-full", EVENT_CRIT, false, { "backing" } },
 	[EVENT_FAULT_ADDED] = { "fault-added", EVENT_WARN, false, { "id", "rule" } },
 	[EVENT_FAULT_REMOVED] = { "fault-removed", EVENT_INFO, false, { "id" } },
+	[EVENT_STATE_IGNORED] = { "state-ignored",
+				  EVENT_WARN,
+				  false,
+				  { "backing", "file", "cause" } },
+	[EVENT_STATE_NOT_SAVED] = { "state-not-saved",
+				    EVENT_WARN,
+				    true,
+				    { "backing", "file", "cause" } },
 };
 
 static const char *const severity_names[] = { "INFO", "WARN", "CRIT" };

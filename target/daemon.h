@@ -17,6 +17,7 @@
 #include "core/event.h"
 #include "core/shard.h"
 #include "target/iscsi/iscsi.h"
+#include "target/lu_files.h"
 #include "target/paths.h"
 #include "target/scsi/device.h"
 
@@ -56,6 +57,7 @@ struct yoked {
 	struct iscsi_server *iscsi;
 	struct conf *conf; /* the running one; NULL until the first was applied */
 	int state_dir_fd;
+	struct lu_files *lu_files;
 	uint32_t oui; /* node settings that hold for the life of the process */
 	bool faults;
 	struct store_list stores;

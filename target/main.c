@@ -318,8 +318,9 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	shard_enter(yoked->shard);
 	yoked->env = loop_env(yoked->loop);
 	yoked->started_ns = env_now_ns(yoked->env);
+	yoked->lu_files = lu_files_new(yoked->env, yoked->state_dir_fd);
 	yoked->iscsi = iscsi_server_new(yoked->shard, yoked->buffers, &limits);
-	if (!yoked->iscsi || path_watch_start(yoked)) {
+	if (!yoked->lu_files || !yoked->iscsi || path_watch_start(yoked)) {
 		fprintf(stderr, "yoked: cannot start: %s\n", strerror(errno));
 		return 1;
 	}
@@ -332,6 +333,7 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 
 	path_watch_stop(yoked);
 	iscsi_server_free(yoked->iscsi);
+	lu_files_free(yoked->lu_files);
 	ctl_free(yoked->ctl);
 	buf_pool_free(yoked->buffers);
 	conf_free(yoked->conf);

@@ -2,8 +2,8 @@
 /*
  * Stores: backings opened, each with its identity and its logical unit.
  *
- * Opening: identity on a worker thread -> backing_open() -> logical unit. What
- * was opened halfway is closed again when a later step fails.
+ * Opening: identity on a worker thread -> what it has saved -> backing_open() -> logical unit.
+ * What was opened halfway is closed again when a later step fails.
  *
  * Not here: which LUN shows it to whom (export.c); the device itself
  * (backstore/backing.h).
@@ -24,6 +24,7 @@ struct opening {
 	struct yoked *yoked;
 	const struct conf_backing *conf;
 	uuid_t uuid;
+	struct lu_store *saved; /* until a logical unit has it */
 	int error;
 	char text[512];
 	store_open_fn *done;
@@ -40,6 +41,8 @@ static void store_changed(struct blk_watch *watch)
 
 static void opening_end(struct opening *opening, struct store *store, int error, const char *text)
 {
+	if (opening->saved)
+		opening->saved->close(opening->saved);
 	opening->done(opening->arg, store, error, text);
 	free(opening);
 }
@@ -61,6 +64,7 @@ static void opening_blk_done(void *arg, struct blk *blk, int error, const char *
 			.blk = blk,
 			.oui = (uint32_t)opening->yoked->oui,
 			.write_cache = conf->write_cache,
+			.store = opening->saved,
 		};
 
 		snprintf(store->name, sizeof(store->name), "%s", conf->name);
@@ -76,27 +80,20 @@ static void opening_blk_done(void *arg, struct blk *blk, int error, const char *
 		opening_end(opening, NULL, -ENOMEM, "out of memory");
 		return;
 	}
+	opening->saved = NULL;
 	store->watch.changed = store_changed;
 	blk_watch(blk, &store->watch);
 	opening_end(opening, store, 0, "");
 }
 
-static void opening_identity(struct env_work *work)
-{
-	struct opening *opening = container_of(work, struct opening, work);
-
-	opening->error = identity_get(opening->yoked->state_dir_fd, opening->conf->name,
-				      opening->uuid, opening->text, sizeof(opening->text));
-}
-
-static void opening_identity_done(struct env_work *work)
+static void opening_saved(void *arg, struct lu_store *saved)
 {
 	static const enum backing_driver drivers[] = {
 		[CONF_DRIVER_RAM] = BACKING_RAM,
 		[CONF_DRIVER_NULL] = BACKING_NULL,
 		[CONF_DRIVER_FILE] = BACKING_FILE,
 	};
-	struct opening *opening = container_of(work, struct opening, work);
+	struct opening *opening = arg;
 	const struct conf_backing *conf = opening->conf;
 	struct backing_spec spec = {
 		.name = conf->name,
@@ -109,10 +106,30 @@ static void opening_identity_done(struct env_work *work)
 		.faults = opening->yoked->faults,
 	};
 
+	opening->saved = saved;
+	if (saved)
+		backing_open(opening->yoked->env, &spec, opening_blk_done, opening);
+	else
+		opening_end(opening, NULL, -ENOMEM, "out of memory");
+}
+
+static void opening_identity(struct env_work *work)
+{
+	struct opening *opening = container_of(work, struct opening, work);
+
+	opening->error = identity_get(opening->yoked->state_dir_fd, opening->conf->name,
+				      opening->uuid, opening->text, sizeof(opening->text));
+}
+
+static void opening_identity_done(struct env_work *work)
+{
+	struct opening *opening = container_of(work, struct opening, work);
+
 	if (opening->error)
 		opening_end(opening, NULL, opening->error, opening->text);
 	else
-		backing_open(opening->yoked->env, &spec, opening_blk_done, opening);
+		lu_files_open(opening->yoked->lu_files, opening->conf->name, opening->uuid,
+			      opening_saved, opening);
 }
 
 void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open_fn *done,

@@ -14,6 +14,8 @@
 #include "backstore/blk.h"
 #include "target/scsi/scsi.h"
 
+struct lu_store;
+
 struct scsi_lu_config {
 	struct shard *home;
 	struct blk *blk;  /* a reference is taken */
@@ -22,7 +24,9 @@ struct scsi_lu_config {
 	bool write_cache; /* WCE=1, honest SYNCHRONIZE CACHE; else GOOD means durable */
 	bool read_only;
 	const char *product; /* INQUIRY product id, at most 16 characters; NULL: "disk" */
-	unsigned tasks_max;  /* at most this many at the home, then TASK SET FULL; 0: 512 */
+	/* For what outlives a restart; NULL: nothing does. Taken over, and closed with the unit. */
+	struct lu_store *store;
+	unsigned tasks_max; /* at most this many at the home, then TASK SET FULL; 0: 512 */
 };
 
 struct scsi_lu_stats {
@@ -30,7 +34,7 @@ struct scsi_lu_stats {
 	unsigned in_flight; /* in the task set: being gathered, waiting, at the device */
 };
 
-/* NULL with errno set. One reference is the caller's. */
+/* NULL with errno set, the store still the caller's. One reference is the caller's. */
 struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config);
 struct scsi_lu *scsi_lu_ref(struct scsi_lu *lu);
 /*

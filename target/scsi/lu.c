@@ -10,6 +10,7 @@
  * 1. A task has one lu_task of the pool from lu_run() to scsi_complete(); an empty pool is
  *    TASK SET FULL, never an allocation. Bulk I/O leaves some to what goes past it.
  * 2. An aborted task that waits for its range is withdrawn.
+ * 3. WCE goes from 1 to 0 by a reset only after a flush, as it does by MODE SELECT.
  *
  * Not here: holds and ios (lu_io.c), attributes and aborts (task_set.c, task_management.c), CDBs (rw.c and its neighbours).
  *
@@ -31,11 +32,20 @@ static void announce_resize(struct scsi_lu *lu);
 
 static void destroy(struct scsi_lu *lu)
 {
-	assert(TAILQ_EMPTY(&lu->active));
+	assert(TAILQ_EMPTY(&lu->active) && STAILQ_EMPTY(&lu->savers));
+	if (lu->store)
+		lu->store->close(lu->store);
 	rangelock_free(lu->lock);
 	blk_unref(lu->blk);
 	free(lu->pool);
 	free(lu);
+}
+
+/* Nothing of its own is under way any more. */
+static void destroy_if_idle(struct scsi_lu *lu)
+{
+	if (lu->dying && !lu->resize_travels && !lu->cache_flushes)
+		destroy(lu);
 }
 
 /* Back from the front, where the hosts' nexuses have learnt of it. */
@@ -44,10 +54,10 @@ static void resize_told(struct shard_msg *msg)
 	struct scsi_lu *lu = container_of(msg, struct scsi_lu, resized);
 
 	lu->resize_travels = false;
-	if (lu->dying)
-		destroy(lu);
-	else if (lu->resize_again)
+	if (lu->resize_again && !lu->dying)
 		announce_resize(lu);
+	else
+		destroy_if_idle(lu);
 }
 
 static void resize_at_front(struct shard_msg *msg)
@@ -93,12 +103,59 @@ static void set_identity(struct scsi_lu *lu, const struct scsi_lu_config *config
 	strncpy(lu->product, config->product ? config->product : "disk", sizeof(lu->product) - 1);
 }
 
+/* ---- reset */
+
+static void turn_cache_off(struct scsi_lu *lu);
+
+static void cache_flushed(struct io *io, void *arg)
+{
+	struct scsi_lu *lu = arg;
+
+	/* If it failed the cache stays on: MODE SENSE says so, and hosts go on flushing. */
+	if (!io->error && lu->cache_goes_off)
+		lu->wce = false;
+	lu->cache_goes_off = false;
+	rangelock_release(lu->lock, &lu->cache_hold);
+	lu->cache_flushes = false; /* not before: what goes on now may let go of the unit */
+	if (lu->cache_goes_off && !lu->dying)
+		turn_cache_off(lu);
+	else
+		destroy_if_idle(lu);
+}
+
+static void cache_drained(struct rangelock_hold *hold)
+{
+	struct scsi_lu *lu = container_of(hold, struct scsi_lu, cache_hold);
+
+	io_init(&lu->cache_io, IO_FLUSH, 0, 0, NULL, 0);
+	blk_submit(lu->blk, &lu->cache_io, cache_flushed, lu);
+}
+
+/* Off once every command that runs has ended and is durable. */
+static void turn_cache_off(struct scsi_lu *lu)
+{
+	lu->cache_goes_off = true;
+	if (lu->cache_flushes)
+		return;
+	lu->cache_flushes = true;
+	memset(&lu->cache_hold, 0, sizeof(lu->cache_hold));
+	lu->cache_hold.length = lu->blk->size_bytes;
+	lu->cache_hold.exclusive = true;
+	lu->cache_hold.fn = cache_drained;
+	if (rangelock_take(lu->lock, &lu->cache_hold))
+		cache_drained(&lu->cache_hold);
+}
+
 void lu_reset(struct scsi_lu *lu)
 {
-	atomic_store(&lu->d_sense, false);
-	atomic_store(&lu->swp, false);
-	atomic_store(&lu->tas, true);
-	lu->wce = lu->write_cache;
+	struct lu_mode mode = lu->saved;
+	bool cached = lu->wce;
+
+	lu->cache_goes_off = false;
+	mode.wce |= cached;
+	lu_mode_set(lu, &mode);
+	if (cached && !lu->saved.wce)
+		turn_cache_off(lu);
 }
 
 struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
@@ -122,7 +179,11 @@ struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 	set_identity(lu, config);
 	lu->write_cache = config->write_cache;
 	lu->read_only = config->read_only;
-	lu_reset(lu);
+	lu->blk = blk_ref(config->blk);
+	lu->store = config->store;
+	STAILQ_INIT(&lu->savers);
+	lu_mode_load(lu);
+	lu_mode_set(lu, &lu->saved);
 	SLIST_INIT(&lu->free);
 	TAILQ_INIT(&lu->active);
 	LIST_INIT(&lu->mappings);
@@ -130,7 +191,6 @@ struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 	for (i = tasks; i-- > 0;)
 		SLIST_INSERT_HEAD(&lu->free, &lu->pool[i], free_link);
 	lu->free_count = tasks;
-	lu->blk = blk_ref(config->blk);
 	lu->block_size = lu->blk->block_size;
 	lu->size_bytes = lu->blk->size_bytes;
 	lu->watch.changed = blk_changed;
@@ -152,8 +212,7 @@ static void leave_home(struct shard_msg *msg)
 
 	blk_unwatch(&lu->watch);
 	lu->dying = true;
-	if (!lu->resize_travels)
-		destroy(lu);
+	destroy_if_idle(lu);
 }
 
 void scsi_lu_unref(struct scsi_lu *lu)

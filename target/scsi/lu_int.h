@@ -18,6 +18,7 @@
 #include "backstore/rangelock.h"
 #include "mpio/nexus.h"
 #include "target/scsi/device.h"
+#include "target/scsi/lu_store.h"
 #include "target/scsi/optable.h"
 
 TAILQ_HEAD(scsi_task_list, scsi_task);
@@ -42,6 +43,14 @@ struct task_set {
 	unsigned barriers; /* ORDERED and HEAD OF QUEUE ones: none, and nothing has to be asked */
 	unsigned waiting;  /* for their turn */
 	bool waking, wake_again;
+};
+
+/* What MODE SELECT changes. */
+struct lu_mode {
+	bool d_sense;
+	bool swp;
+	bool tas;
+	bool wce;
 };
 
 struct scsi_lu {
@@ -69,6 +78,20 @@ struct scsi_lu {
 	atomic_bool tas;
 	atomic_bool swp;
 	bool wce; /* the home's */
+
+	/* Saved ones, the home's. */
+	struct lu_store *store; /* NULL: none */
+	struct lu_mode saved;   /* what a reset brings back */
+	struct lu_mode saving;
+	struct lu_save mode_save;
+	uint8_t mode_blob[128];
+	STAILQ_HEAD(, lu_task) savers; /* the first one saves, the others wait for it */
+
+	/* A reset that turns the cache off, the home's. */
+	bool cache_goes_off; /* once all that was answered before is durable */
+	bool cache_flushes;
+	struct rangelock_hold cache_hold;
+	struct io cache_io;
 
 	/* The home. */
 	struct rangelock *lock;
@@ -129,6 +152,7 @@ typedef void lu_step_fn(struct lu_task *lt);
 struct lu_task {
 	SLIST_ENTRY(lu_task) free_link;
 	TAILQ_ENTRY(lu_task) active_link;
+	STAILQ_ENTRY(lu_task) save_link;
 	struct scsi_task *task;
 	struct scsi_lu *lu;
 	bool waits, locked;
@@ -189,8 +213,15 @@ bool device_run(struct scsi_task *task);
 void lu_run(struct shard_msg *msg);
 /* Task management: withdraw what still waits among the tasks that are being aborted. */
 void lu_sweep(struct scsi_lu *lu);
-/* Logical unit reset: mode parameters as they were made. */
+/* Logical unit reset: mode parameters as they were saved. */
 void lu_reset(struct scsi_lu *lu);
+
+/* ---- mode_save.c: home */
+struct lu_mode lu_mode_default(const struct scsi_lu *lu);
+struct lu_mode lu_mode_now(const struct scsi_lu *lu);
+void lu_mode_set(struct scsi_lu *lu, const struct lu_mode *mode);
+/* lu->saved, from the store or else the defaults. */
+void lu_mode_load(struct scsi_lu *lu);
 
 /* ---- for commands, on the shard that runs them */
 void scsi_complete(struct scsi_task *task);
