@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is due when: a heap of times, embedded in what waits for them.
+ *
+ * Pure; fixed memory. Times are nanoseconds.
+ */
+#ifndef BENCH_DUE_H
+#define BENCH_DUE_H
+
+#include "core/base.h"
+
+struct due {
+	uint64_t at_ns;
+	unsigned place; /* in the heap, from 1; 0: waits for nothing */
+	void (*run)(struct due *due, uint64_t now_ns);
+};
+
+struct due_heap {
+	struct due **slots; /* [room + 1], from 1 */
+	unsigned count, room;
+};
+
+/* 0 or -ENOMEM. */
+int due_heap_init(struct due_heap *heap, unsigned room);
+void due_heap_fini(struct due_heap *heap);
+
+/* DUE runs once at AT_NS; again before that: only the new time counts. */
+void due_set(struct due_heap *heap, struct due *due, uint64_t at_ns);
+void due_clear(struct due_heap *heap, struct due *due);
+/* Runs what is due at NOW_NS, earliest first, no more than there was when it began. */
+void due_run(struct due_heap *heap, uint64_t now_ns);
+/* UINT64_MAX: nothing. */
+uint64_t due_next(const struct due_heap *heap);
+
+#endif
