@@ -8,6 +8,7 @@
  *    medium first.
  * 2. A difference is 0E/1D/00; INFORMATION is the LBA of the first block that differs.
  * 3. Data-Out shorter than the CDB says: the whole blocks of what came are compared, no more.
+ *    The one block of BYTCHK 3 has to be there: GOOD would say that something was compared.
  * 4. WRITE AND VERIFY holds its range over both halves: it reads what it wrote itself.
  *
  * Not here: residuals (the front).
@@ -120,12 +121,14 @@ void scsi_verify(struct scsi_task *task)
 
 	if (bytchk(task) == RESERVED) {
 		scsi_fail_field(task, 1, 2);
-	} else if (scsi_range_check(task, &r)) {
+	} else if (!scsi_range_check(task, &r)) {
+		/* it has failed */
+	} else if (bytchk(task) == ONE && r.blocks && task->data_out_length < block) {
+		scsi_fail_field(task, r.length_byte, 7);
+	} else {
 		lt->length = r.blocks * block;
 		if (bytchk(task) == EACH)
 			lt->length = scsi_range_came(task, &r);
-		else if (bytchk(task) == ONE && task->data_out_length < block)
-			lt->length = 0;
 		lt->offset = r.lba * block;
 		lt->flags = scsi_range_flags(&r);
 		if (lt->length) {
