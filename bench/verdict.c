@@ -268,29 +268,29 @@ static bool late(const struct verdict_facts *facts, char *text)
 	return say(text, "commands were sent up to %.1f s after their time, more than 1 s", lag_s);
 }
 
-static const char *side_names[BENCH_SIDES] = { "read", "write", "total" };
+static const char *const side_names[BENCH_SIDES] = { "read", "write", "total" };
 
 static bool too_short(const struct verdict_facts *facts, char *text)
 {
 	const struct bench_result *result = facts->result;
 	uint64_t ops = result->sides[BENCH_TOTAL].ops;
+	char need[UNITS_SIZE], had[UNITS_SIZE];
 
 	/* Clocks are read in turns: a thousandth may be missing. */
 	if (result->measured_s < TIME_MIN_S * 0.999)
 		return say(text, "%.1f s were measured, less than 10 s", result->measured_s);
 	if (ops < OPS_MIN)
-		return say(text, "%" PRIu64 " commands were measured, less than 10,000", ops);
+		return say(text, "%s commands were measured, less than 10,000",
+			   units_count(ops, had));
 	for (unsigned i = 0; facts->expect && i < facts->expect->count; i++) {
 		const struct expect_condition *c = &facts->expect->conditions[i];
 		const struct hist *hist = &result->sides[c->side].latency;
 
-		if (c->figure == EXPECT_PERCENTILE && !verdict_percentile_known(hist, c->percent))
-			return say(text,
-				   "p%g of %s needs 10 samples beyond it: %.0f commands, not "
-				   "%" PRIu64,
-				   c->percent, side_names[c->side],
-				   ceil(SAMPLES_BEYOND * 100 / (100 - c->percent) - 1e-6),
-				   hist->count);
+		if (c->figure != EXPECT_PERCENTILE || verdict_percentile_known(hist, c->percent))
+			continue;
+		units_count((uint64_t)ceil(SAMPLES_BEYOND * 100 / (100 - c->percent) - 1e-6), need);
+		return say(text, "p%g of %s needs 10 samples beyond it: %s commands, not %s",
+			   c->percent, side_names[c->side], need, units_count(hist->count, had));
 	}
 	return false;
 }

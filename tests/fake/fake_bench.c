@@ -62,6 +62,12 @@ void fake_bench_clear(struct bench_result *result)
 		result->sides[side] = (struct bench_counts){ 0 };
 }
 
+void fake_bench_shorten(struct bench_result *result, unsigned seconds)
+{
+	while (result->series_count > seconds)
+		free(result->series[--result->series_count].portal_ops);
+}
+
 /* 10,000 equal slices of the curve; the last ones are single commands up to its end. */
 static void add_curve(struct bench_result *result, enum bench_side side, uint64_t ops)
 {

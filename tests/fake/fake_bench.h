@@ -21,6 +21,8 @@ void fake_bench_free(struct fake_bench *fake);
 /* COUNT commands of LATENCY_NS each on a side and in the total, with service and bytes. */
 void fake_bench_commands(struct bench_result *result, enum bench_side side, uint64_t count,
 			 uint64_t latency_ns);
+/* Its series ends after so many seconds. */
+void fake_bench_shorten(struct bench_result *result, unsigned seconds);
 /* Forgets all commands. */
 void fake_bench_clear(struct bench_result *result);
 /* What the rest would be by the laws of counting: paths, in flight. */
