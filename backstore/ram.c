@@ -3,11 +3,12 @@
  * The ram leaf: a device of anonymous memory, for tests and measuring.
  *
  * Invariants:
- *  1. Memory is mapped whole at start and backed by the kernel at first touch;
- *     what was never written or was unmapped reads as zeroes.
+ *  1. Memory is mapped whole at start and backed by the kernel at first touch, in huge pages
+ *     where it has them; what was never written or was unmapped reads as zeroes.
  *  2. What `written` says of a page is true between ios: it is set before a write begins and
  *     cleared when an unmap has ended, both on the loop.
- *  3. An io longer than RAM_INLINE_MAX is worked on off the loop, others at once.
+ *  3. An io longer than RAM_INLINE_MAX is worked on off the loop, and so is what touches a piece
+ *     first: clearing a huge page takes milliseconds on a virtual machine. Others at once.
  *
  * Not here: order between overlapping ios (rangelock.c); durability: a ram
  * device has none to give, so FUA and FLUSH find nothing left to do.
@@ -22,9 +23,12 @@
 #include "backstore/backing_int.h"
 #include "backstore/pagemap.h"
 
+#define PIECE (2 * MIB) /* a huge page */
+
 struct ram {
 	struct blk blk;
 	uint8_t *memory;
+	bool *backed; /* by PIECE: was written to as a whole or in part, and not unmapped whole */
 	struct pagemap written;
 	struct env_work work; /* the closing */
 };
@@ -86,6 +90,34 @@ static int (*const ram_op[IO_OP_COUNT])(struct ram *ram, struct io *io) = {
 	[IO_UNMAP] = ram_unmap, [IO_WRITE_ZEROES] = ram_zero, [IO_STATUS] = ram_status,
 };
 
+static uint64_t pieces(uint64_t bytes)
+{
+	return (bytes + PIECE - 1) / PIECE;
+}
+
+static bool is_backed(const struct ram *ram, const struct io *io)
+{
+	uint64_t end = pieces(io->offset + io->length);
+
+	for (uint64_t n = io->offset / PIECE; n < end; n++)
+		if (!ram->backed[n])
+			return false;
+	return true;
+}
+
+static void set_backed(struct ram *ram, uint64_t from, uint64_t end, bool backed)
+{
+	for (uint64_t n = from; n < end; n++)
+		ram->backed[n] = backed;
+}
+
+static bool at_once(const struct ram *ram, const struct io *io)
+{
+	if (io->op == IO_FLUSH || io->op == IO_STATUS)
+		return true;
+	return io->length <= RAM_INLINE_MAX && (!io_op_modifies(io->op) || is_backed(ram, io));
+}
+
 static void ram_work_run(struct env_work *work)
 {
 	struct io *io = container_of(work, struct io, leaf.work);
@@ -95,16 +127,23 @@ static void ram_work_run(struct env_work *work)
 
 static void ram_end(struct ram *ram, struct io *io, int error)
 {
-	if (io->op == IO_UNMAP && !error)
+	uint64_t end = io->offset + io->length;
+
+	if (io->op == IO_UNMAP && !error) {
 		pagemap_clear(&ram->written, io->offset, io->length);
+		set_backed(ram, pieces(io->offset), end / PIECE, false);
+	}
 	io_done(io, error);
 }
 
 static void ram_work_done(struct env_work *work)
 {
 	struct io *io = container_of(work, struct io, leaf.work);
+	struct ram *ram = ram_of(io_blk(io));
 
-	ram_end(ram_of(io_blk(io)), io, io->error);
+	if (io->op == IO_WRITE || io->op == IO_WRITE_ZEROES)
+		set_backed(ram, io->offset / PIECE, pieces(io->offset + io->length), true);
+	ram_end(ram, io, io->error);
 }
 
 static void ram_submit(struct blk *blk, struct io *io)
@@ -113,7 +152,7 @@ static void ram_submit(struct blk *blk, struct io *io)
 
 	if (io->op == IO_WRITE || io->op == IO_WRITE_ZEROES)
 		pagemap_set(&ram->written, io->offset, io->length);
-	if (io->length <= RAM_INLINE_MAX || io->op == IO_FLUSH || io->op == IO_STATUS) {
+	if (at_once(ram, io)) {
 		ram_end(ram, io, ram_op[io->op](ram, io));
 		return;
 	}
@@ -128,12 +167,18 @@ static void ram_close_run(struct env_work *work)
 	struct ram *ram = container_of(work, struct ram, work);
 
 	munmap(ram->memory, ram->blk.size_bytes);
+}
+
+static void ram_free(struct ram *ram)
+{
 	pagemap_free(&ram->written);
+	free(ram->backed);
+	free(ram);
 }
 
 static void ram_close_done(struct env_work *work)
 {
-	free(container_of(work, struct ram, work));
+	ram_free(container_of(work, struct ram, work));
 }
 
 static void ram_close(struct blk *blk)
@@ -160,12 +205,16 @@ struct blk *ram_new(struct env *env, const struct backing_spec *spec)
 		return NULL;
 	memory = mmap(NULL, spec->size_bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED || !pagemap_init(&ram->written, spec->size_bytes)) {
+	ram->backed = calloc(pieces(spec->size_bytes), sizeof(*ram->backed));
+	if (memory == MAP_FAILED || !ram->backed ||
+	    !pagemap_init(&ram->written, spec->size_bytes)) {
 		if (memory != MAP_FAILED)
 			munmap(memory, spec->size_bytes);
-		free(ram);
+		ram_free(ram);
 		return NULL;
 	}
+	/* Refused by a kernel without them, and then all pages are small. */
+	madvise(memory, spec->size_bytes, MADV_HUGEPAGE);
 	ram->memory = memory;
 	ram->blk.ops = &ram_ops;
 	ram->blk.env = env;

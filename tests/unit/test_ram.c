@@ -137,6 +137,45 @@ START_TEST(long_ios_are_worked_on_off_the_loop)
 }
 END_TEST
 
+static void ended(struct io *io, void *arg)
+{
+	ck_assert_int_eq(io->error, 0);
+	*(bool *)arg = true;
+}
+
+/* Whether a write of one block at OFFSET has ended once what is deferred has run. */
+static bool write_is_done_at_once(uint64_t offset)
+{
+	struct iovec iov = { buf, 512 };
+	bool done = false, at_once;
+	struct io io;
+
+	io_init(&io, IO_WRITE, offset, 512, &iov, 1);
+	blk_submit(ram, &io, ended, &done);
+	env_run_deferred(env);
+	at_once = done;
+	fake_env_run(env);
+	ck_assert(done);
+	return at_once;
+}
+
+START_TEST(the_first_write_to_a_piece_is_done_off_the_loop)
+{
+	struct io io;
+
+	make(64 * MIB, 512, false);
+	/* The last block of one piece, the first of another, and the first of them again. */
+	ck_assert(!write_is_done_at_once(6 * MIB - 512));
+	ck_assert(!write_is_done_at_once(6 * MIB));
+	ck_assert(write_is_done_at_once(4 * MIB));
+	/* Unmapped whole it is as it was; in part it still has its memory. */
+	io_init(&io, IO_UNMAP, 3 * MIB, 4 * MIB, NULL, 0);
+	ck_assert_int_eq(fake_blk_do(ram, &io, 0), 0);
+	ck_assert(!write_is_done_at_once(4 * MIB));
+	ck_assert(write_is_done_at_once(6 * MIB));
+}
+END_TEST
+
 START_TEST(a_read_only_device_refuses_what_modifies)
 {
 	make(SIZE, 512, true);
@@ -174,6 +213,7 @@ int main(void)
 	tcase_add_loop_test(tc, unmap_and_write_zeroes_clear_exactly_their_range, 0,
 			    2 * ARRAY_LEN(ranges));
 	tcase_add_loop_test(tc, long_ios_are_worked_on_off_the_loop, 0, 2);
+	tcase_add_test(tc, the_first_write_to_a_piece_is_done_off_the_loop);
 	tcase_add_test(tc, a_read_only_device_refuses_what_modifies);
 	tcase_add_test(tc, flush_succeeds_and_the_limits_are_the_specs);
 	suite_add_tcase(suite, tc);
