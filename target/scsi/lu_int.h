@@ -161,6 +161,7 @@ struct lu_task {
 	uint64_t offset, length; /* on the medium, of the whole command */
 	uint64_t done;           /* bytes of it that were moved */
 	unsigned item;           /* of several ranges, the one that is being worked on */
+	uint8_t provisioning;    /* status of the run at hand */
 	lu_step_fn *next;        /* after the hold or io under way */
 	lu_step_fn *then;        /* after what is made up of several */
 	struct rangelock_hold hold;

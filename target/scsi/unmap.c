@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UNMAP and GET LBA STATUS.
+ * UNMAP.
  *
  * Invariants:
  * 1. All of a list is checked before anything of it is unmapped.
  * 2. The ranges are unmapped one after the other, each held alone: there is no order in which
  *    two lists could wait for each other.
- * 3. GET LBA STATUS says of every block that it is mapped or its state unknown (0h): a file's
- *    holes are larger than blocks and a block device tells of none, and a block said to be
- *    deallocated that is not would be left out of a copy.
  *
- * Not here: unmapping by WRITE SAME (write_same.c).
+ * Not here: unmapping by WRITE SAME (write_same.c), what is unmapped (lba_status.c).
  *
- * Spec: SBC-3 5.28 (UNMAP), 5.4 (GET LBA STATUS).
+ * Spec: SBC-3 5.28.
  */
 #include "core/wire.h"
 #include "target/scsi/lu_int.h"
@@ -118,20 +115,4 @@ void scsi_unmap(struct scsi_task *task)
 		return;
 	}
 	scsi_complete(task);
-}
-
-void scsi_get_lba_status(struct scsi_task *task)
-{
-	uint64_t lba = get_be64(task->cdb + 2), left;
-	uint8_t data[HEADER + DESCRIPTOR] = { 0 };
-
-	if (!lu_check_range(task, lba, 1)) {
-		scsi_complete(task);
-		return;
-	}
-	left = lu_blocks(task->lu) - lba;
-	put_be32(data, sizeof(data) - 4);
-	put_be64(data + HEADER, lba);
-	put_be32(data + HEADER + 8, (uint32_t)min_u64(left, UINT32_MAX));
-	scsi_reply(task, data, sizeof(data));
 }

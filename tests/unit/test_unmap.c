@@ -403,26 +403,6 @@ START_TEST(parameter_lists_that_do_not_add_up_are_refused)
 }
 END_TEST
 
-START_TEST(nothing_is_said_to_be_deallocated_that_may_be_mapped)
-{
-	uint64_t end = SIZE / BLOCK(_i);
-	uint8_t cdb[SCSI_CDB_MAX] = { 0x9e, 0x12, [13] = 64 };
-	struct rig_task *rig;
-
-	start_ram(_i);
-	put_be64(cdb + 2, 100);
-	rig = rig_do(nexus, 0, cdb);
-	ck_assert_uint_eq(rig->task.data_in_length, 24);
-	ck_assert_uint_eq(get_be32(rig->data), 20);
-	ck_assert_uint_eq(get_be64(rig->data + 8), 100);
-	ck_assert_uint_eq(get_be32(rig->data + 16), end - 100);
-	ck_assert_uint_eq(rig->data[20], 0);
-	put_be64(cdb + 2, end);
-	ck_assert_uint_eq(rig_sense(rig_do(nexus, 0, cdb)), 0x052100);
-	stop();
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("provision");
@@ -441,7 +421,6 @@ int main(void)
 	tcase_add_loop_test(tc, ranges_off_the_medium_are_refused_and_nothing_is_unmapped, 0, ALL);
 	tcase_add_loop_test(tc, unmap_is_exact_at_both_of_its_limits, 0, ALL);
 	tcase_add_loop_test(tc, parameter_lists_that_do_not_add_up_are_refused, 0, ALL);
-	tcase_add_loop_test(tc, nothing_is_said_to_be_deallocated_that_may_be_mapped, 0, ALL);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
