@@ -26,7 +26,7 @@ _yokectl() {
 
 	case $prev in
 	-s | --socket) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-	--op) COMPREPLY=($(compgen -W "any read write flush unmap write-zeroes" -- "$cur")); return ;;
+	--op) COMPREPLY=($(compgen -W "any read write flush unmap write-zeroes status" -- "$cur")); return ;;
 	--error) COMPREPLY=($(compgen -W "EIO ENOSPC EROFS ENXIO EAGAIN" -- "$cur")); return ;;
 	esac
 

@@ -20,6 +20,7 @@
 
 #include "core/wire.h"
 #include "target/scsi/lu_int.h"
+#include "target/scsi/sanitize.h"
 #include "target/scsi/sense.h"
 
 /* ---- LUNs */
@@ -401,7 +402,8 @@ static void fail_opcode(struct scsi_task *task)
 
 	if (!task->cdb_too_long)
 		row = optable_find(task->cdb, &known);
-	if (known && !row)
+	/* Of one that this logical unit alone lacks there are others. */
+	if (known && (!row || row->flags & OP_SA))
 		scsi_fail_field(task, 1, 4); /* the service action */
 	else
 		scsi_fail(task, SCSI_R_INVALID_OPCODE);
@@ -426,7 +428,7 @@ static bool refused(struct scsi_task *task)
 	else if (task->cdb[op->cdb_length - 1] & 0x04) /* NACA: NORMACA is 0 */
 		scsi_fail_field(task, op->cdb_length - 1u, 2);
 	else
-		return false;
+		return op->flags & OP_FRONT && sanitize_refuses(task);
 	return true;
 }
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "target/scsi/lu_int.h"
+#include "target/scsi/sanitize.h"
 #include "target/scsi/sense.h"
 
 #define TASKS_DEFAULT 512
@@ -41,10 +42,9 @@ static void destroy(struct scsi_lu *lu)
 	free(lu);
 }
 
-/* Nothing of its own is under way any more. */
-static void destroy_if_idle(struct scsi_lu *lu)
+void lu_settle(struct scsi_lu *lu)
 {
-	if (lu->dying && !lu->resize_travels && !lu->cache_flushes)
+	if (lu->dying && !lu->resize_travels && !lu->cache_flushes && !lu->sanitize)
 		destroy(lu);
 }
 
@@ -57,7 +57,7 @@ static void resize_told(struct shard_msg *msg)
 	if (lu->resize_again && !lu->dying)
 		announce_resize(lu);
 	else
-		destroy_if_idle(lu);
+		lu_settle(lu);
 }
 
 static void resize_at_front(struct shard_msg *msg)
@@ -120,7 +120,7 @@ static void cache_flushed(struct io *io, void *arg)
 	if (lu->cache_goes_off && !lu->dying)
 		turn_cache_off(lu);
 	else
-		destroy_if_idle(lu);
+		lu_settle(lu);
 }
 
 static void cache_drained(struct rangelock_hold *hold)
@@ -212,7 +212,7 @@ static void leave_home(struct shard_msg *msg)
 
 	blk_unwatch(&lu->watch);
 	lu->dying = true;
-	destroy_if_idle(lu);
+	lu_settle(lu);
 }
 
 void scsi_lu_unref(struct scsi_lu *lu)
@@ -258,7 +258,7 @@ void lu_run(struct shard_msg *msg)
 	lt->flags = 0;
 	lt->done = 0;
 	task->lu_private = lt;
-	if (atomic_load(&task->aborting))
+	if (atomic_load(&task->aborting) || sanitize_refuses(task))
 		scsi_complete(task);
 	else
 		task->op->run(task);
@@ -316,6 +316,7 @@ void lu_sweep(struct scsi_lu *lu)
 {
 	struct lu_task *lt;
 
+	sanitize_sweep(lu);
 	do {
 		TAILQ_FOREACH(lt, &lu->active, active_link)
 			if (lt->waits && atomic_load(&lt->task->aborting))
@@ -346,6 +347,7 @@ bool lu_thin(const struct scsi_lu *lu)
 bool lu_has(const struct scsi_lu *lu, const struct scsi_op *op)
 {
 	return (!(op->flags & OP_THIN) || lu_thin(lu)) &&
+	       (!(op->flags & OP_THICK) || !lu_thin(lu)) &&
 	       (!(op->flags & OP_ATOMIC) || lu->blk->features & BLK_ATOMIC);
 }
 

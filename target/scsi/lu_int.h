@@ -53,6 +53,9 @@ struct lu_mode {
 	bool wce;
 };
 
+/* Where a sanitize operation of a logical unit is: sanitize.c. */
+enum lu_sanitize { LU_SANITIZE_NONE, LU_SANITIZE_RUNNING, LU_SANITIZE_FAILED };
+
 struct scsi_lu {
 	/* Fixed. */
 	struct shard *home;
@@ -92,6 +95,13 @@ struct scsi_lu {
 	bool cache_flushes;
 	struct rangelock_hold cache_hold;
 	struct io cache_io;
+
+	/* The sanitize operation; changed at the home, read by both halves. */
+	atomic_uint sanitize_state;    /* enum lu_sanitize */
+	atomic_uint sanitize_progress; /* of 65536 */
+	bool sanitize_restricted;      /* the failed one's; the home's */
+	struct sanitize *sanitize;     /* the home's; NULL: none runs */
+	struct log_limit sanitize_limit;
 
 	/* The home. */
 	struct rangelock *lock;
@@ -216,6 +226,8 @@ void lu_run(struct shard_msg *msg);
 void lu_sweep(struct scsi_lu *lu);
 /* Logical unit reset: mode parameters as they were saved. */
 void lu_reset(struct scsi_lu *lu);
+/* If it is dying and nothing of its own is under way any more, it goes now. */
+void lu_settle(struct scsi_lu *lu);
 
 /* ---- mode_save.c: home */
 struct lu_mode lu_mode_default(const struct scsi_lu *lu);
@@ -311,6 +323,7 @@ void scsi_write_atomic(struct scsi_task *task);
 void scsi_write_same(struct scsi_task *task);
 void scsi_unmap(struct scsi_task *task);
 void scsi_get_lba_status(struct scsi_task *task);
+void scsi_sanitize(struct scsi_task *task);
 void scsi_prefetch(struct scsi_task *task);
 void scsi_start_stop(struct scsi_task *task);
 void scsi_prevent_allow(struct scsi_task *task);
@@ -328,6 +341,7 @@ uint64_t scsi_verify_length(const struct scsi_task *task);
 uint64_t scsi_compare_write_length(const struct scsi_task *task);
 uint64_t scsi_write_atomic_length(const struct scsi_task *task);
 uint64_t scsi_write_same_length(const struct scsi_task *task);
+uint64_t scsi_sanitize_length(const struct scsi_task *task);
 uint64_t scsi_report_luns_length(const struct scsi_task *task);
 
 /* Vital product data page CODE into OUT (SCSI_CONTROL_MAX); 0: no such page. */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "target/scsi/lu_int.h"
+#include "target/scsi/sanitize.h"
 #include "target/scsi/sense.h"
 
 /* ---- one io */
@@ -71,6 +72,11 @@ static void granted(struct rangelock_hold *hold)
 
 void lu_hold(struct lu_task *lt, bool exclusive, uint64_t offset, uint64_t length, lu_step_fn *next)
 {
+	/* A command of several ranges does not go on behind a sanitize operation. */
+	if (sanitize_refuses(lt->task)) {
+		scsi_complete(lt->task);
+		return;
+	}
 	lt->next = next;
 	memset(&lt->hold, 0, sizeof(lt->hold));
 	lt->hold.offset = offset;

@@ -123,15 +123,23 @@ static uint64_t eight(const struct scsi_task *task)
 		.flags = OP_SA | (fl), .dir = SCSI_DATA_IN, .length = (len_fn), .run = (fn),       \
 		.usage = __VA_ARGS__                                                               \
 	}
+#define SANITIZE(sa, fl, ...)                                                                      \
+	{                                                                                          \
+		.opcode = 0x48, .service_action = (sa), .cdb_length = 10,                          \
+		.flags = OP_SA | OP_AHEAD | (fl), .dir = SCSI_DATA_OUT,                            \
+		.length = scsi_sanitize_length, .run = scsi_sanitize, .usage = __VA_ARGS__         \
+	}
 
 static const struct scsi_op table[] = {
 	NO_DATA(0x00, 6, OP_EXPRESS, scsi_test_unit_ready, { 0x00, 0, 0, 0, 0, CTL }),
-	CONTROL_IN(0x03, 6, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED, byte_4,
+	CONTROL_IN(0x03, 6,
+		   OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED | OP_SANITIZING, byte_4,
 		   scsi_request_sense, { 0x03, 0x01, 0, 0, 0xff, CTL }),
 	READ(0x08, 6, { 0x08, 0x1f, 0xff, 0xff, 0xff, CTL }),
 	WRITE(0x0a, 6, { 0x0a, 0x1f, 0xff, 0xff, 0xff, CTL }),
-	CONTROL_IN(0x12, 6, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED, bytes_3_4,
-		   scsi_inquiry, { 0x12, 0x01, 0xff, 0xff, 0xff, CTL }),
+	CONTROL_IN(0x12, 6,
+		   OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED | OP_SANITIZING,
+		   bytes_3_4, scsi_inquiry, { 0x12, 0x01, 0xff, 0xff, 0xff, CTL }),
 	CONTROL_OUT(0x15, 6, byte_4, scsi_mode_select, { 0x15, 0x11, 0, 0, 0xff, CTL }),
 	NO_DATA(0x16, 6, OP_FRONT | OP_EXPRESS, scsi_reserve, { 0x16, 0x11, 0, 0, 0, CTL }),
 	NO_DATA(0x17, 6, OP_FRONT | OP_EXPRESS | OP_SHARED, scsi_release,
@@ -154,6 +162,9 @@ static const struct scsi_op table[] = {
 		scsi_write_same, CDB_10(0x41, 0xff)),
 	COMMAND(0x42, 10, OP_WRITE | OP_THIN, SCSI_DATA_OUT, list_7_8, scsi_unmap,
 		{ 0x42, 0x01, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
+	SANITIZE(0x01, OP_THICK, { 0x48, 0xa1, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
+	SANITIZE(0x02, OP_THIN, { 0x48, 0xa2, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
+	SANITIZE(0x1f, 0, { 0x48, 0xbf, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
 	CONTROL_IN(0x4d, 10, OP_EXPRESS | OP_SHARED, bytes_7_8, scsi_log_sense,
 		   { 0x4d, 0x03, 0xff, 0xff, 0, 0xff, 0xff, 0xff, 0xff, CTL }),
 	CONTROL_OUT(0x55, 10, list_7_8, scsi_mode_select,
@@ -183,13 +194,13 @@ static const struct scsi_op table[] = {
 		   { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, FF4, 0, CTL }),
 	SERVICE_IN(0x9e, 0x12, 16, OP_EXPRESS, bytes_10_13, scsi_get_lba_status,
 		   { 0x9e, 0x12, FF8, FF4, 0, CTL }),
-	CONTROL_IN(0xa0, 12, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED,
-		   scsi_report_luns_length, scsi_report_luns,
-		   { 0xa0, 0, 0xff, 0, 0, 0, FF4, 0, CTL }),
-	SERVICE_IN(0xa3, 0x0c, 12, OP_EXPRESS | OP_SHARED, bytes_6_9, scsi_report_opcodes,
-		   { 0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, FF4, 0, CTL }),
-	SERVICE_IN(0xa3, 0x0d, 12, OP_EXPRESS | OP_SHARED, bytes_6_9, scsi_report_tmfs,
-		   { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4, 0, CTL }),
+	CONTROL_IN(
+		0xa0, 12, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED | OP_SANITIZING,
+		scsi_report_luns_length, scsi_report_luns, { 0xa0, 0, 0xff, 0, 0, 0, FF4, 0, CTL }),
+	SERVICE_IN(0xa3, 0x0c, 12, OP_EXPRESS | OP_SHARED | OP_SANITIZING, bytes_6_9,
+		   scsi_report_opcodes, { 0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, FF4, 0, CTL }),
+	SERVICE_IN(0xa3, 0x0d, 12, OP_EXPRESS | OP_SHARED | OP_SANITIZING, bytes_6_9,
+		   scsi_report_tmfs, { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4, 0, CTL }),
 	READ(0xa8, 12, CDB_12(0xa8, RW_FLAGS)),
 	WRITE(0xaa, 12, CDB_12(0xaa, RW_FLAGS)),
 	WRITE_VERIFY(0xae, 12, CDB_12(0xae, VERIFY_FLAGS)),

@@ -11,16 +11,19 @@
 #include "target/scsi/scsi.h"
 
 /* Flags of a row. */
-#define OP_SA 1u       /* byte 1, bits 4:0, is a service action */
-#define OP_UA_OK 2u    /* works while a unit attention is pending, and leaves it */
-#define OP_FRONT 4u    /* about the device, not the medium: answered on the front's shard */
-#define OP_NO_LUN 8u   /* its function also answers for a LUN that is not there */
-#define OP_WRITE 16u   /* changes the medium: refused where it is write protected */
-#define OP_EXPRESS 32u /* goes past bulk I/O */
-#define OP_SCRATCH 64u /* needs a unit of memory besides its data */
-#define OP_THIN 128u   /* only where blocks can be unmapped */
-#define OP_ATOMIC 256u /* only where the device writes atomically */
-#define OP_SHARED 512u /* works while another nexus has reserved the logical unit */
+#define OP_SA 1u            /* byte 1, bits 4:0, is a service action */
+#define OP_UA_OK 2u         /* works while a unit attention is pending, and leaves it */
+#define OP_FRONT 4u         /* about the device, not the medium: answered on the front's shard */
+#define OP_NO_LUN 8u        /* its function also answers for a LUN that is not there */
+#define OP_WRITE 16u        /* changes the medium: refused where it is write protected */
+#define OP_EXPRESS 32u      /* goes past bulk I/O */
+#define OP_SCRATCH 64u      /* needs a unit of memory besides its data */
+#define OP_THIN 128u        /* only where blocks can be unmapped */
+#define OP_ATOMIC 256u      /* only where the device writes atomically */
+#define OP_SHARED 512u      /* works while another nexus has reserved the logical unit */
+#define OP_THICK 1024u      /* only where blocks cannot be unmapped */
+#define OP_AHEAD 2048u      /* runs at once and holds up nobody, whatever its attribute */
+#define OP_SANITIZING 4096u /* works while a sanitize operation runs or has failed */
 
 struct scsi_op {
 	uint8_t opcode;

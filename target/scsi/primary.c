@@ -11,6 +11,7 @@
  * Spec: SPC-4 6.39, 6.47; SAM-5 5.11, 5.14.
  */
 #include "target/scsi/lu_int.h"
+#include "target/scsi/sanitize.h"
 #include "target/scsi/sense.h"
 
 void scsi_test_unit_ready(struct scsi_task *task)
@@ -31,6 +32,8 @@ void scsi_request_sense(struct scsi_task *task)
 		sense.reason = SCSI_R_NO_LUN;
 	else if (ua && ua_pending(ua))
 		sense.reason = scsi_ua_reason(ua_take(ua));
+	else
+		sanitize_sense(task->lu, &sense);
 	length = scsi_sense_build(data, &sense, task->cdb[1] & 0x01); /* DESC */
 	scsi_reply(task, data, length);
 }

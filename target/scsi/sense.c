@@ -8,7 +8,7 @@
  *
  * Not here: who fails when (the command files).
  *
- * Spec: SPC-4 4.5.2 (descriptor), 4.5.3 (fixed), 4.5.2.4.2 (field pointer), RFC 7143 11.4.7.2.
+ * Spec: SPC-4 4.5.2 (descriptor), 4.5.3 (fixed), 4.5.2.4 (field pointer, progress indication), RFC 7143 11.4.7.2.
  */
 #include "target/scsi/sense.h"
 
@@ -26,8 +26,10 @@ static const struct code {
 	[SCSI_R_NO_SENSE] = { 0x00, 0x00, 0x00 },
 	[SCSI_R_BECOMING_READY] = { 0x02, 0x04, 0x01 },
 	[SCSI_R_NOT_READY] = { 0x02, 0x04, 0x03 },
+	[SCSI_R_SANITIZING] = { 0x02, 0x04, 0x1b },
 	[SCSI_R_READ_ERROR] = { 0x03, 0x11, 0x00 },
 	[SCSI_R_WRITE_ERROR] = { 0x03, 0x0c, 0x00 },
+	[SCSI_R_SANITIZE_FAILED] = { 0x03, 0x31, 0x03 },
 	[SCSI_R_INTERNAL] = { 0x04, 0x44, 0x00 },
 	[SCSI_R_PARAMETER_LIST_LENGTH] = { 0x05, 0x1a, 0x00 },
 	[SCSI_R_INVALID_OPCODE] = { 0x05, 0x20, 0x00 },
@@ -69,10 +71,19 @@ void scsi_sense_code(enum scsi_reason reason, uint8_t out[3])
 	out[2] = codes[reason].ascq;
 }
 
-/* The three bytes of the sense-key specific field: field pointer. */
-static void put_field_pointer(uint8_t *out, const struct scsi_sense *sense)
+static bool has_specific(const struct scsi_sense *sense)
+{
+	return sense->has_field || sense->has_progress;
+}
+
+/* The three bytes of the sense-key specific field: field pointer or progress indication. */
+static void put_specific(uint8_t *out, const struct scsi_sense *sense)
 {
 	out[0] = 0x80; /* SKSV */
+	if (sense->has_progress) {
+		put_be16(out + 1, sense->progress);
+		return;
+	}
 	if (sense->in_cdb)
 		out[0] |= 0x40;
 	if (sense->field_bit != SCSI_NO_BIT)
@@ -92,8 +103,8 @@ static unsigned build_fixed(uint8_t *out, const struct scsi_sense *sense, const 
 	out[7] = FIXED_LEN - 8;
 	out[12] = code->asc;
 	out[13] = code->ascq;
-	if (sense->has_field)
-		put_field_pointer(out + 15, sense);
+	if (has_specific(sense))
+		put_specific(out + 15, sense);
 	return FIXED_LEN;
 }
 
@@ -113,10 +124,10 @@ static unsigned build_descriptors(uint8_t *out, const struct scsi_sense *sense,
 		put_be64(out + len + 4, sense->information);
 		len += 12;
 	}
-	if (sense->has_field) {
+	if (has_specific(sense)) {
 		out[len] = 0x02; /* sense key specific */
 		out[len + 1] = 0x06;
-		put_field_pointer(out + len + 4, sense);
+		put_specific(out + len + 4, sense);
 		len += 8;
 	}
 	out[7] = (uint8_t)(len - 8);
@@ -130,7 +141,7 @@ unsigned scsi_sense_build(uint8_t *out, const struct scsi_sense *sense, bool des
 	return descriptor ? build_descriptors(out, sense, code) : build_fixed(out, sense, code);
 }
 
-static void fail(struct scsi_task *task, const struct scsi_sense *sense)
+void scsi_fail_sense(struct scsi_task *task, const struct scsi_sense *sense)
 {
 	task->outcome = SCSI_COMPLETED;
 	task->status = SCSI_CHECK_CONDITION;
@@ -141,30 +152,31 @@ static void fail(struct scsi_task *task, const struct scsi_sense *sense)
 
 void scsi_fail(struct scsi_task *task, enum scsi_reason reason)
 {
-	fail(task, &(struct scsi_sense){ .reason = reason });
+	scsi_fail_sense(task, &(struct scsi_sense){ .reason = reason });
 }
 
 void scsi_fail_info(struct scsi_task *task, enum scsi_reason reason, uint64_t information)
 {
-	fail(task, &(struct scsi_sense){
-			   .reason = reason, .has_information = true, .information = information });
+	scsi_fail_sense(task, &(struct scsi_sense){ .reason = reason,
+						    .has_information = true,
+						    .information = information });
 }
 
 void scsi_fail_field(struct scsi_task *task, unsigned byte, int bit)
 {
-	fail(task, &(struct scsi_sense){ .reason = SCSI_R_INVALID_FIELD_CDB,
-					 .has_field = true,
-					 .in_cdb = true,
-					 .field_byte = (uint16_t)byte,
-					 .field_bit = bit });
+	scsi_fail_sense(task, &(struct scsi_sense){ .reason = SCSI_R_INVALID_FIELD_CDB,
+						    .has_field = true,
+						    .in_cdb = true,
+						    .field_byte = (uint16_t)byte,
+						    .field_bit = bit });
 }
 
 void scsi_fail_param(struct scsi_task *task, unsigned byte, int bit)
 {
-	fail(task, &(struct scsi_sense){ .reason = SCSI_R_INVALID_FIELD_PARAM,
-					 .has_field = true,
-					 .field_byte = (uint16_t)byte,
-					 .field_bit = bit });
+	scsi_fail_sense(task, &(struct scsi_sense){ .reason = SCSI_R_INVALID_FIELD_PARAM,
+						    .has_field = true,
+						    .field_byte = (uint16_t)byte,
+						    .field_bit = bit });
 }
 
 void scsi_fail_errno(struct scsi_task *task, int error, bool write, uint64_t lba)

@@ -17,9 +17,11 @@ enum scsi_reason {
 	SCSI_R_NO_SENSE,
 	SCSI_R_BECOMING_READY, /* 02/04/01 */
 	SCSI_R_NOT_READY,      /* 02/04/03: manual intervention required */
+	SCSI_R_SANITIZING,     /* 02/04/1B, with progress */
 	SCSI_R_READ_ERROR,
 	SCSI_R_WRITE_ERROR,
-	SCSI_R_INTERNAL, /* 04/44/00 */
+	SCSI_R_SANITIZE_FAILED, /* 03/31/03 */
+	SCSI_R_INTERNAL,        /* 04/44/00 */
 	SCSI_R_PARAMETER_LIST_LENGTH,
 	SCSI_R_INVALID_OPCODE,
 	SCSI_R_LBA_RANGE,
@@ -64,6 +66,8 @@ struct scsi_sense {
 	bool in_cdb; /* else in the parameter data */
 	uint16_t field_byte;
 	int field_bit; /* SCSI_NO_BIT: the whole byte */
+	bool has_progress;
+	uint16_t progress; /* of 65536 */
 };
 
 /* Sense key, ASC and ASCQ of REASON into OUT. */
@@ -73,6 +77,7 @@ void scsi_sense_code(enum scsi_reason reason, uint8_t out[3]);
 unsigned scsi_sense_build(uint8_t *out, const struct scsi_sense *sense, bool descriptor);
 
 void scsi_fail(struct scsi_task *task, enum scsi_reason reason);
+void scsi_fail_sense(struct scsi_task *task, const struct scsi_sense *sense);
 /* With INFORMATION: the first LBA in error, or the offset of a difference. */
 void scsi_fail_info(struct scsi_task *task, enum scsi_reason reason, uint64_t information);
 /* 05/24/00 pointing at the field of the CDB whose most significant bit is BIT of BYTE. */

@@ -14,7 +14,9 @@
  *    HEAD OF QUEUE apart, starts when it has ended.
  * 3. A task of another nexus whose data is still being gathered has not arrived as far as
  *    the others can tell: an initiator that never sends its data delays only itself.
- * 4. A set without barriers costs nothing: no list is walked.
+ * 4. A command that goes ahead (OP_AHEAD) neither waits nor is waited for: while it runs the
+ *    others are to be answered, not kept.
+ * 5. A set without barriers costs nothing: no list is walked.
  *
  * Not here: overlapping ranges (lu.c), who is aborted (task_management.c).
  *
@@ -37,9 +39,15 @@ struct task_set *task_set_of(struct scsi_task *task)
 	return task->lu ? &task->lu->set : &task->nexus->device->absent;
 }
 
+static bool goes_ahead(const struct scsi_task *task)
+{
+	return task->op && task->op->flags & OP_AHEAD;
+}
+
 static bool is_barrier(const struct scsi_task *task)
 {
-	return task->attr == SCSI_ORDERED || task->attr == SCSI_HEAD_OF_QUEUE;
+	return (task->attr == SCSI_ORDERED || task->attr == SCSI_HEAD_OF_QUEUE) &&
+	       !goes_ahead(task);
 }
 
 void task_set_enter(struct task_set *set, struct scsi_task *task)
@@ -55,13 +63,14 @@ static bool may_run(const struct task_set *set, const struct scsi_task *task)
 	const struct scsi_task *before;
 
 	/* What is about the device and not the medium, or not executed, has no order to keep. */
-	if (!set->barriers || !task->lu || task->attr == SCSI_HEAD_OF_QUEUE ||
+	if (!set->barriers || !task->lu || task->attr == SCSI_HEAD_OF_QUEUE || goes_ahead(task) ||
 	    task->transport_error != SCSI_TRANSPORT_OK || (task->op && task->op->flags & OP_FRONT))
 		return true;
 	TAILQ_FOREACH(before, &set->tasks, set_link) {
 		if (before == task)
 			break;
-		if (before->state == SCSI_TASK_ENTERED && before->nexus != task->nexus)
+		if (goes_ahead(before) ||
+		    (before->state == SCSI_TASK_ENTERED && before->nexus != task->nexus))
 			continue;
 		if (task->attr == SCSI_ORDERED || is_barrier(before))
 			return false;
@@ -104,7 +113,7 @@ static struct scsi_task *next_to_wake(const struct task_set *set)
 		if (task->dormant && !task->aborting && (first || task->attr != SCSI_ORDERED) &&
 		    may_run(set, task))
 			return task;
-		if (task->state != SCSI_TASK_SUBMITTED)
+		if (task->state != SCSI_TASK_SUBMITTED || goes_ahead(task))
 			continue;
 		if (is_barrier(task))
 			break;

@@ -191,8 +191,9 @@ static unsigned limits(const struct scsi_task *task, uint8_t *out)
 
 static unsigned characteristics(const struct scsi_task *task, uint8_t *out)
 {
-	(void)task;
 	put_be16(out, 1); /* does not rotate: hosts are not to sort for it */
+	if (lu_thin(task->lu))
+		out[3] = 0x40; /* WABEREQ 01b: what BLOCK ERASE erased reads without error */
 	return 0x3c;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands, Data-Out and task management against two logical units, as any initiator may send
- * them.
+ * Commands, Data-Out and task management against three logical units, one of them not thin, as
+ * any initiator may send them.
  *
  * Input: records {kind, options, LUN, seed, CDB of 16 bytes}. Kind selects what is done with
  * the record; options are expected lengths, task attribute, which nexus and which format.
@@ -75,14 +75,24 @@ static void step(unsigned n, const uint8_t *r)
 	}
 }
 
+static void quiet(enum log_level level, const char *line)
+{
+	(void)level, (void)line;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned n, i;
 	struct scsi_lu *lu;
+	struct blk *thick;
 
+	log_redirect(quiet);
 	rig_start(size & 1);
 	lu = rig_map(0, rig_ram(1 * MIB, 512));
 	rig_map(1, rig_ram(4 * MIB, 4096));
+	thick = rig_ram(64 * KIB, 512); /* small: OVERWRITE goes over it up to 31 times */
+	thick->features &= ~(BLK_UNMAP | BLK_UNMAP_ZEROES);
+	rig_map(2, thick);
 	atomic_store(&lu->d_sense, size & 2);
 	nexuses[0] = rig_nexus(1);
 	nexuses[1] = rig_nexus(2);

@@ -153,6 +153,12 @@ START_TEST(allocation_lengths_cut_and_never_fail_or_overrun)
 }
 END_TEST
 
+/* The rig's logical unit is thin: one row is for those that are not. */
+static bool there(const struct scsi_op *op)
+{
+	return lu_has(rig_device->maps[0]->lu, op);
+}
+
 START_TEST(the_list_of_commands_is_the_table)
 {
 	bool timeouts = _i;
@@ -162,16 +168,19 @@ START_TEST(the_list_of_commands_is_the_table)
 	const uint8_t *p = rig->data + 4;
 	const struct scsi_op *op;
 
-	for (i = 0; (op = optable_row(i)); i++, p += each) {
+	for (i = 0; (op = optable_row(i)); i++) {
+		if (!there(op))
+			continue;
 		ck_assert_uint_eq(p[0], op->opcode);
 		ck_assert_uint_eq(get_be16(p + 2), op->service_action);
 		ck_assert_uint_eq(p[5], (op->flags & OP_SA ? 1u : 0) | (timeouts ? 2u : 0));
 		ck_assert_uint_eq(get_be16(p + 6), op->cdb_length);
 		if (timeouts)
 			ck_assert_uint_eq(get_be16(p + 8), 10);
+		p += each;
 	}
-	ck_assert_uint_eq(get_be32(rig->data), i * each);
-	ck_assert_uint_eq(rig->task.data_in_length, 4 + i * each);
+	ck_assert_uint_eq(get_be32(rig->data), (unsigned)(p - rig->data) - 4);
+	ck_assert_uint_eq(rig->task.data_in_length, (unsigned)(p - rig->data));
 }
 END_TEST
 
@@ -190,7 +199,9 @@ START_TEST(one_command_is_reported_by_the_option_that_fits_it)
 			ck_assert_uint_eq(rig_sense(rig), fits ? 0 : 0x052400);
 			if (!fits)
 				continue;
-			ck_assert_uint_eq(rig->data[1], 3);
+			ck_assert_uint_eq(rig->data[1], there(op) ? 3 : 1);
+			if (!there(op))
+				continue;
 			ck_assert_uint_eq(get_be16(rig->data + 2), op->cdb_length);
 			ck_assert_mem_eq(rig->data + 4, op->usage, op->cdb_length);
 			ck_assert_uint_eq(rig->task.data_in_length, 4u + op->cdb_length);
@@ -239,6 +250,8 @@ START_TEST(naca_is_refused_at_the_control_byte_of_every_command)
 	unsigned i;
 
 	for (i = 0; (op = optable_row(i)); i++) {
+		if (!there(op))
+			continue;
 		fill_cdb(cdb, op, 255);
 		cdb[op->cdb_length - 1] |= 0x04;
 		rig = rig_do(nexus, 0, cdb);
