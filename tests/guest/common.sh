@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# Sourced by the tests beside it: a yoked with one RAM LUN behind two portals, and the guest that
-# is its initiator. Output of the guest's script is in $T/out, its kernel's in $T/kernel.
+# Sourced by the tests beside it: a yoked with one LUN (in memory, if nothing else is said) behind
+# two portals, and the guest that is its initiator. Output of the guest's script is in $T/out, its kernel's in $T/kernel.
 # shellcheck source=tests/functions.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../functions.sh"
 
@@ -9,11 +9,18 @@ GUEST=${GUEST:-$YOKE_TOP/build/guest}
 GUEST_TARGET=iqn.2026-11.org.yoke:guest
 HERE=$YOKE_TOP/tests/guest
 
+# backing NAME SIZE: one more in memory, for a LUN among start_target's settings.
+BACKINGS=
+backing() { BACKINGS+="backing \"$1\" { driver = \"ram\"  size = \"$2\" }"$'\n'; }
+
 # start_target SIZE [NAME = VALUE...]: also sets PORT1 and PORT2. What follows goes into the target.
+# DISK_FILE=PATH: LUN 0 is that file.
 start_target() {
 	local size=$1
 	shift
 	PORT1=$(free_port) PORT2=$(free_port)
+	local driver='driver = "ram"'
+	[ -z "${DISK_FILE:-}" ] || driver="driver = \"file\"  path = \"$DISK_FILE\""
 	mkdir -p "$T/state"
 	cat >"$T/yoke.conf" <<-END
 	node "guest" {
@@ -24,7 +31,8 @@ start_target() {
 	}
 	portal "left"  { listen = { "127.0.0.1:$PORT1" }  group = 1 }
 	portal "right" { listen = { "127.0.0.1:$PORT2" }  group = 2 }
-	backing "disk" { driver = "ram"  size = "$size" }
+	backing "disk" { $driver  size = "$size" }
+	$BACKINGS
 	target "$GUEST_TARGET" {
 	  portals = { "left", "right" }
 	  allow = { "iqn.2000-01.test.guest:*" }
