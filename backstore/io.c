@@ -13,6 +13,11 @@
 
 #include "backstore/io.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#define STORE_MIN (4 * KIB)
+#endif
+
 #define ANY_OP ((1u << IO_OP_COUNT) - 1)
 #define MODIFYING (1u << IO_WRITE | 1u << IO_UNMAP | 1u << IO_WRITE_ZEROES)
 
@@ -85,12 +90,30 @@ void io_copy_out(const struct io *io, const void *src)
 	}
 }
 
+/*
+ * What a device keeps is read again long after it has left the cache. Stores past that need not
+ * fetch what they overwrite: half the time of a memcpy() for what is longer than a few lines.
+ */
+static void store(uint8_t *to, const uint8_t *from, uint64_t length)
+{
+#ifdef __SSE2__
+	if (length >= STORE_MIN) {
+		for (uint64_t at = 0; at < length; at += sizeof(__m128i))
+			_mm_stream_si128((__m128i *)(to + at),
+					 _mm_loadu_si128((const __m128i *)(from + at)));
+		_mm_sfence();
+		return;
+	}
+#endif
+	memcpy(to, from, length);
+}
+
 void io_copy_in(const struct io *io, void *dst)
 {
 	uint8_t *to = dst;
 
 	for (unsigned i = 0; i < io->iov_count; i++) {
-		memcpy(to, io->iov[i].iov_base, io->iov[i].iov_len);
+		store(to, io->iov[i].iov_base, io->iov[i].iov_len);
 		to += io->iov[i].iov_len;
 	}
 }

@@ -128,7 +128,7 @@ static inline bool io_op_modifies(enum io_op op)
 /* Whether an io of this OP may end with ERROR. */
 bool io_error_allowed(enum io_op op, int error);
 
-/* For devices that hold bytes in memory: IO's iov from or to it. */
+/* For devices that hold bytes in memory, aligned as blocks are: IO's iov from or to it. */
 void io_copy_out(const struct io *io, const void *src);
 void io_copy_in(const struct io *io, void *dst);
 /* READ of zeroes. */
