@@ -5,12 +5,14 @@
  * Invariants:
  * 1. Rows are in order of page and subpage; the pages of supported pages list exactly the rows
  *    that are there.
- * 2. Only what is known is told: a parameter that nobody could answer for is left out.
+ * 2. Only what is known is told. So there is no logical block provisioning page (0Ch): one without
+ *    a parameter is not allowed, and its counts are in threshold sets, which VPD B2h says that
+ *    there are none of.
  * 3. Nothing is saved and nothing can be cleared: cumulative values only.
  *
  * Not here: thresholds and their unit attentions.
  *
- * Spec: SPC-4 6.8, 7.3; SBC-3 6.4 (0Ch).
+ * Spec: SPC-4 6.8, 7.3; SBC-3 6.4 (provisioning: the parameters' note, RESOURCE COUNT).
  */
 #include "core/wire.h"
 #include "target/scsi/lu_int.h"
@@ -24,68 +26,46 @@
 #define BINARY_LIST 0x03
 
 /* Appends the parameters from code FIRST on at OUT, zeroed; returns their length. */
-typedef unsigned page_fn(const struct scsi_lu *lu, unsigned first, uint8_t *out);
+typedef unsigned page_fn(unsigned first, uint8_t *out);
 
-static page_fn pages_there, subpages_there, provisioning, exceptions;
+static page_fn pages_there, subpages_there, exceptions;
 
 static const struct log_page {
 	uint8_t page, subpage;
-	bool thin; /* only where the logical unit is */
 	page_fn *build;
 	unsigned last; /* parameter code */
 } pages[] = {
-	{ 0x00, 0x00, false, pages_there, 0 },
-	{ 0x00, ALL_SUBPAGES, false, subpages_there, 0 },
-	{ 0x0c, 0x00, true, provisioning, 0x0002 },
-	{ 0x2f, 0x00, false, exceptions, 0x0000 },
+	{ 0x00, 0x00, pages_there, 0 },
+	{ 0x00, ALL_SUBPAGES, subpages_there, 0 },
+	{ 0x2f, 0x00, exceptions, 0x0000 },
 };
 
-static bool there(const struct scsi_lu *lu, const struct log_page *page)
-{
-	return !page->thin || lu_thin(lu);
-}
-
-static unsigned pages_there(const struct scsi_lu *lu, unsigned first, uint8_t *out)
+static unsigned pages_there(unsigned first, uint8_t *out)
 {
 	unsigned i, n = 0;
 
 	(void)first;
 	for (i = 0; i < ARRAY_LEN(pages); i++)
-		if (!pages[i].subpage && there(lu, &pages[i]))
+		if (!pages[i].subpage)
 			out[n++] = pages[i].page;
 	return n;
 }
 
-static unsigned subpages_there(const struct scsi_lu *lu, unsigned first, uint8_t *out)
+static unsigned subpages_there(unsigned first, uint8_t *out)
 {
 	unsigned i, n = 0;
 
 	(void)first;
 	for (i = 0; i < ARRAY_LEN(pages); i++) {
-		if (!there(lu, &pages[i]))
-			continue;
 		out[n++] = pages[i].page;
 		out[n++] = pages[i].subpage;
 	}
 	return n;
 }
 
-/*
- * Available and used resources are the store's to tell, and it shares them with others: it
- * tells neither, so the page has no parameter.
- */
-static unsigned provisioning(const struct scsi_lu *lu, unsigned first, uint8_t *out)
-{
-	(void)lu;
-	(void)first;
-	(void)out;
-	return 0;
-}
-
 /* Informational exceptions, general: none; no temperature. */
-static unsigned exceptions(const struct scsi_lu *lu, unsigned first, uint8_t *out)
+static unsigned exceptions(unsigned first, uint8_t *out)
 {
-	(void)lu;
 	(void)first;
 	put_be16(out, 0x0000);
 	out[2] = BINARY_LIST;
@@ -99,8 +79,7 @@ static const struct log_page *find(const struct scsi_task *task)
 	unsigned i;
 
 	for (i = 0; i < ARRAY_LEN(pages); i++)
-		if (pages[i].page == (task->cdb[2] & 0x3f) && pages[i].subpage == task->cdb[3] &&
-		    there(task->lu, &pages[i]))
+		if (pages[i].page == (task->cdb[2] & 0x3f) && pages[i].subpage == task->cdb[3])
 			return &pages[i];
 	return NULL;
 }
@@ -120,7 +99,7 @@ void scsi_log_sense(struct scsi_task *task)
 	} else if (first > page->last) {
 		scsi_fail_field(task, 5, 7);
 	} else {
-		length = page->build(task->lu, first, data + HEADER);
+		length = page->build(first, data + HEADER);
 		data[0] = page->page | (page->subpage ? SPF : 0);
 		data[1] = page->subpage;
 		put_be16(data + 2, (uint16_t)length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PRE-FETCH, START STOP UNIT, PREVENT ALLOW, READ DEFECT DATA of a medium that stays; LOG SENSE. */
+/* PRE-FETCH, START STOP UNIT, PREVENT ALLOW, READ DEFECT DATA of a medium that stays. */
 #include <check.h>
 #include <errno.h>
 
@@ -104,63 +104,6 @@ START_TEST(there_are_no_defects_in_any_list_or_format)
 }
 END_TEST
 
-/* ---- LOG SENSE */
-
-static struct rig_task *log_sense(uint8_t page, uint8_t subpage, uint16_t first)
-{
-	return rig_do(nexus, 0,
-		      CDB(0x4d, 0, page, subpage, 0, (uint8_t)(first >> 8), (uint8_t)first, 0,
-			  255));
-}
-
-START_TEST(supported_pages_are_those_that_answer)
-{
-	static const uint8_t fully[] = { 0x00, 0x2f }, thin[] = { 0x00, 0x0c, 0x2f };
-	const uint8_t *want = _i ? thin : fully;
-	unsigned count = _i ? 3 : 2, code;
-	struct rig_task *rig;
-
-	start(_i ? BLK_UNMAP | BLK_UNMAP_ZEROES : 0);
-	rig = log_sense(0x00, 0, 0);
-	ck_assert_uint_eq(rig->task.data_in_length, 4 + count);
-	ck_assert_uint_eq(get_be32(rig->data), count);
-	ck_assert_mem_eq(rig->data + 4, want, count);
-	rig = log_sense(0x00, 0xff, 0);
-	ck_assert_uint_eq(get_be16(rig->data), 0x40ff);
-	ck_assert_uint_eq(get_be16(rig->data + 2), 2 * (count + 1));
-	ck_assert_uint_eq(get_be32(rig->data + 4), 0x000000ff);
-	for (code = 0; code < 64; code++) {
-		rig = log_sense((uint8_t)(0x40 | code), 0, 0);
-		if (memchr(want, (int)code, count)) {
-			ck_assert_uint_eq(rig->task.status, SCSI_GOOD);
-			ck_assert_uint_eq(rig->data[0], code);
-		} else {
-			ck_assert_uint_eq(rig_sense(rig), 0x052400);
-			ck_assert_int_eq(rig_field(rig), 2);
-		}
-		ck_assert_uint_eq(rig_sense(log_sense((uint8_t)(0x40 | code), 1, 0)), 0x052400);
-	}
-	stop();
-}
-END_TEST
-
-START_TEST(there_are_no_exceptions_and_no_temperature)
-{
-	static const uint8_t want[] = { 0x2f, 0, 0, 8, 0, 0, 3, 4, 0, 0, 0xff, 0 };
-	struct rig_task *rig;
-
-	start(0);
-	rig = log_sense(0x6f, 0, 0);
-	ck_assert_uint_eq(rig->task.data_in_length, sizeof(want));
-	ck_assert_mem_eq(rig->data, want, sizeof(want));
-	ck_assert_uint_eq(rig_sense(log_sense(0x6f, 0, 1)), 0x052400);
-	ck_assert_uint_eq(rig_sense(log_sense(0x2f, 0, 0)), 0x052400); /* thresholds */
-	ck_assert_uint_eq(rig_sense(rig_do(nexus, 0, CDB(0x4d, 1, 0x6f, 0, 0, 0, 0, 0, 255))),
-			  0x052400); /* SP */
-	stop();
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("medium");
@@ -172,8 +115,6 @@ int main(void)
 	tcase_add_test(tc, the_unit_can_be_started_and_nothing_else);
 	tcase_add_test(tc, removal_is_prevented_anyhow);
 	tcase_add_test(tc, there_are_no_defects_in_any_list_or_format);
-	tcase_add_loop_test(tc, supported_pages_are_those_that_answer, 0, 2);
-	tcase_add_test(tc, there_are_no_exceptions_and_no_temperature);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* WRITE SAME and UNMAP over block sizes and homes: data, limits, lists, what is refused. */
+/* UNMAP over block sizes and homes: lists, limits, what is refused. */
 #include <check.h>
-#include <errno.h>
 
 #include "tests/fake/scsi_rig.h"
 
@@ -10,8 +9,6 @@
 #define REMOTE(i) ((unsigned)(i) / 2 % 2)
 #define ALL 4
 #define UNMAP 0x08
-#define ANCHOR 0x10
-#define NDOB 0x01
 
 static struct scsi_nexus *nexus;
 static struct fake_blk *fake;
@@ -87,177 +84,6 @@ static void expect(uint64_t lba, uint8_t value)
 	ck_assert_uint_eq(rig->data[0], value);
 	ck_assert_mem_eq(rig->data, rig->data + 1, rig->task.data_in_length - 1);
 }
-
-START_TEST(a_pattern_fills_its_range_and_no_more)
-{
-	uint32_t most = (uint32_t)(SCSI_WRITE_SAME_MAX / BLOCK(_i)), n[] = { 1, 200, most };
-	struct rig_task *rig;
-	unsigned i, ten;
-
-	start_ram(_i);
-	for (i = 0; i < ARRAY_LEN(n); i++) {
-		for (ten = 0; ten < 2; ten++) {
-			rig = same(ten, 0, 3, n[i], (uint8_t)(0x40 + 2 * i + ten));
-			ck_assert_uint_eq(rig->task.status, SCSI_GOOD);
-			ck_assert_uint_eq(rig->task.transfer_length, BLOCK(_i));
-			expect(2, 0);
-			expect(3, (uint8_t)(0x40 + 2 * i + ten));
-			expect(3 + n[i] / 2, (uint8_t)(0x40 + 2 * i + ten));
-			expect(3 + n[i] - 1, (uint8_t)(0x40 + 2 * i + ten));
-			expect(3 + n[i], 0);
-		}
-	}
-	for (ten = 0; ten < 2; ten++) {
-		rig = same(ten, 0, 0, most + 1, 1);
-		ck_assert_uint_eq(rig_sense(rig), 0x052400);
-		ck_assert_int_eq(rig_field(rig), ten ? 7 : 10);
-	}
-	rig = rig_do(nexus, 0, CDB(0x12, 1, 0xb0, 0, 64));
-	ck_assert_uint_eq(rig->data[4] & 1, 0); /* WSNZ */
-	ck_assert_uint_eq(get_be64(rig->data + 36), most);
-	stop();
-}
-END_TEST
-
-START_TEST(zero_blocks_are_those_to_the_end)
-{
-	uint64_t end = SIZE / BLOCK(_i);
-	unsigned ten;
-
-	start_ram(_i);
-	for (ten = 0; ten < 2; ten++) {
-		uint64_t first = end - SCSI_WRITE_SAME_MAX / BLOCK(_i);
-
-		ck_assert_uint_eq(rig_sense(same(ten, 0, first - 1, 0, 1)), 0x052400);
-		ck_assert_uint_eq(rig_sense(same(ten, 0, first, 0, (uint8_t)(0x66 + ten))), 0);
-		expect(first - 1, 0);
-		expect(first, (uint8_t)(0x66 + ten));
-		expect(end - 1, (uint8_t)(0x66 + ten));
-		ck_assert_uint_eq(rig_sense(same(ten, 0, end, 0, 1)), 0x052100);
-		ck_assert_uint_eq(rig_sense(same(ten, 0, end - 1, 1, 1)), 0);
-		ck_assert_uint_eq(rig_sense(same(ten, 0, end - 1, 2, 1)), 0x052100);
-	}
-	ck_assert_uint_eq(rig_sense(same(false, UNMAP, end - 3, 0, 0)), 0);
-	expect(end - 1, 0);
-	stop();
-}
-END_TEST
-
-START_TEST(the_data_out_is_exactly_one_block_or_with_ndob_none)
-{
-	uint32_t block = BLOCK(_i);
-	uint64_t lengths[] = { 0, 1, block - 1, block + 1, 2 * block };
-	uint8_t cdb[SCSI_CDB_MAX];
-	struct rig_task *rig;
-	unsigned i, ten;
-
-	start_ram(_i);
-	same(false, 0, 0, 10, 0x77);
-	for (ten = 0; ten < 2; ten++) {
-		for (i = 0; i < ARRAY_LEN(lengths); i++) {
-			rig = send(same_cdb(cdb, ten, 0, 0, 1), lengths[i], 1);
-			ck_assert_uint_eq(rig_sense(rig), 0x052400);
-			ck_assert_uint_eq(rig->task.transfer_length, block);
-			expect(0, 0x77);
-		}
-	}
-	rig = send(same_cdb(cdb, false, NDOB, 0, 5), 0, 0);
-	ck_assert_uint_eq(rig->task.status, SCSI_GOOD);
-	ck_assert_uint_eq(rig->task.transfer_length, 0);
-	expect(4, 0);
-	expect(5, 0x77);
-	rig = send(same_cdb(cdb, false, NDOB | UNMAP, 0, 7), 0, 0);
-	ck_assert_uint_eq(rig->task.status, SCSI_GOOD);
-	expect(6, 0);
-	expect(7, 0x77);
-	stop();
-}
-END_TEST
-
-START_TEST(flags_that_mean_nothing_here_are_refused_at_their_bit)
-{
-	static const struct {
-		uint8_t byte1, ten, sense15;
-	} cases[] = {
-		{ 0x20, 0, 0xcf },   { 0x80, 1, 0xcf },           { ANCHOR, 0, 0xcc },
-		{ ANCHOR, 1, 0xcc }, { ANCHOR | UNMAP, 0, 0xcc }, { 0x04, 0, 0xca },
-		{ 0x02, 1, 0xca },   { NDOB, 1, 0xc8 },
-	};
-	struct rig_task *rig;
-	unsigned i;
-
-	start_ram(_i);
-	for (i = 0; i < ARRAY_LEN(cases); i++) {
-		rig = same(cases[i].ten, cases[i].byte1, 0, 1, 1);
-		ck_assert_uint_eq(rig_sense(rig), 0x052400);
-		ck_assert_int_eq(rig_field(rig), 1);
-		ck_assert_uint_eq(rig->task.sense[15], cases[i].sense15);
-	}
-	expect(0, 0);
-	stop();
-}
-END_TEST
-
-START_TEST(where_blocks_cannot_be_unmapped_nothing_says_that_they_can)
-{
-	unsigned features[] = { BLK_FUA, BLK_FUA | BLK_UNMAP };
-	struct rig_task *rig;
-	unsigned f;
-
-	for (f = 0; f < 2; f++) {
-		start_fake(_i, SIZE, features[f]);
-		rig = same(false, UNMAP, 0, 1, 0);
-		ck_assert_uint_eq(rig_sense(rig), 0x052400);
-		ck_assert_uint_eq(rig->task.sense[15], 0xcb);
-		rig = rig_do(nexus, 0, CDB(0x42));
-		ck_assert_uint_eq(rig_sense(rig), 0x052000);
-		rig = rig_do(nexus, 0, CDB(0xa3, 0x0c, 1, 0x42, 0, 0, 0, 0, 0, 64));
-		ck_assert_uint_eq(rig->data[1], 1);
-		rig = rig_do(nexus, 0, CDB(0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32));
-		ck_assert_uint_eq(rig->data[14], 0);
-		rig = rig_do(nexus, 0, CDB(0x12, 1, 0xb0, 0, 64));
-		ck_assert_uint_eq(get_be64(rig->data + 20) | get_be64(rig->data + 28), 0);
-		rig = rig_do(nexus, 0, CDB(0x12, 1, 0xb2, 0, 64));
-		ck_assert_uint_eq(get_be32(rig->data + 4), 0);
-		stop();
-	}
-}
-END_TEST
-
-START_TEST(zeroes_go_down_as_what_the_device_does_best)
-{
-	static const struct {
-		unsigned features;
-		uint8_t byte1, value;
-		enum io_op op;
-	} cases[] = {
-		{ BLK_WRITE_ZEROES, 0, 0, IO_WRITE_ZEROES },
-		{ BLK_WRITE_ZEROES, 0, 1, IO_WRITE },
-		{ 0, 0, 0, IO_WRITE },
-		{ BLK_UNMAP | BLK_UNMAP_ZEROES, UNMAP, 0, IO_UNMAP },
-		{ BLK_UNMAP | BLK_UNMAP_ZEROES, UNMAP, 1, IO_UNMAP },
-		{ BLK_UNMAP | BLK_UNMAP_ZEROES, 0, 0, IO_WRITE },
-	};
-	struct rig_task *rig;
-	unsigned i;
-
-	for (i = 0; i < ARRAY_LEN(cases); i++) {
-		start_fake(_i, SIZE, BLK_FUA | cases[i].features);
-		rig = same(false, cases[i].byte1, 4, 9, cases[i].value);
-		ck_assert_uint_eq(rig->done, 0);
-		ck_assert_int_eq(STAILQ_FIRST(&fake->held)->op, cases[i].op);
-		ck_assert_uint_eq(STAILQ_FIRST(&fake->held)->offset, 4 * BLOCK(_i));
-		ck_assert_uint_eq(STAILQ_FIRST(&fake->held)->length, 9 * BLOCK(_i));
-		ck_assert_uint_eq(fake->last_flags, IO_FUA);
-		fake_blk_end(fake, -ENOSPC);
-		rig_run();
-		ck_assert_uint_eq(rig_sense(rig), 0x072707);
-		stop();
-	}
-}
-END_TEST
-
-/* ---- UNMAP */
 
 struct range {
 	uint64_t lba;
@@ -403,20 +229,41 @@ START_TEST(parameter_lists_that_do_not_add_up_are_refused)
 }
 END_TEST
 
+START_TEST(where_blocks_cannot_be_unmapped_nothing_says_that_they_can)
+{
+	unsigned features[] = { BLK_FUA, BLK_FUA | BLK_UNMAP };
+	struct rig_task *rig;
+	unsigned f;
+
+	for (f = 0; f < 2; f++) {
+		start_fake(_i, SIZE, features[f]);
+		rig = same(false, UNMAP, 0, 1, 0);
+		ck_assert_uint_eq(rig_sense(rig), 0x052400);
+		ck_assert_uint_eq(rig->task.sense[15], 0xcb);
+		rig = rig_do(nexus, 0, CDB(0x42));
+		ck_assert_uint_eq(rig_sense(rig), 0x052000);
+		rig = rig_do(nexus, 0, CDB(0xa3, 0x0c, 1, 0x42, 0, 0, 0, 0, 0, 64));
+		ck_assert_uint_eq(rig->data[1], 1);
+		rig = rig_do(nexus, 0, CDB(0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32));
+		ck_assert_uint_eq(rig->data[14], 0);
+		rig = rig_do(nexus, 0, CDB(0x12, 1, 0xb0, 0, 64));
+		ck_assert_uint_eq(get_be64(rig->data + 20) | get_be64(rig->data + 28), 0);
+		rig = rig_do(nexus, 0, CDB(0x12, 1, 0xb2, 0, 64));
+		ck_assert_uint_eq(get_be32(rig->data + 4), 0);
+		stop();
+	}
+}
+END_TEST
+
 int main(void)
 {
-	Suite *suite = suite_create("provision");
-	TCase *tc = tcase_create("provision");
+	Suite *suite = suite_create("unmap");
+	TCase *tc = tcase_create("unmap");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_pattern_fills_its_range_and_no_more, 0, ALL);
-	tcase_add_loop_test(tc, zero_blocks_are_those_to_the_end, 0, ALL);
-	tcase_add_loop_test(tc, the_data_out_is_exactly_one_block_or_with_ndob_none, 0, ALL);
-	tcase_add_loop_test(tc, flags_that_mean_nothing_here_are_refused_at_their_bit, 0, ALL);
 	tcase_add_loop_test(tc, where_blocks_cannot_be_unmapped_nothing_says_that_they_can, 0, ALL);
-	tcase_add_loop_test(tc, zeroes_go_down_as_what_the_device_does_best, 0, ALL);
 	tcase_add_loop_test(tc, unmapped_blocks_read_as_zeroes_and_their_neighbours_do_not, 0, ALL);
 	tcase_add_loop_test(tc, ranges_off_the_medium_are_refused_and_nothing_is_unmapped, 0, ALL);
 	tcase_add_loop_test(tc, unmap_is_exact_at_both_of_its_limits, 0, ALL);
