@@ -10,7 +10,7 @@
 #include "bench/engine.h"
 
 #define MATRIX_VALUES_MAX 64
-#define MATRIX_POINTS_MAX 4096
+#define MATRIX_POINTS_MAX 512 /* each result is about half a megabyte until the end */
 
 enum matrix_key {
 	MATRIX_RW,      /* matrix_rw() of pattern and read percent */

@@ -3,7 +3,7 @@
  * The command line of yoke-bench, as one table: parsing and help follow from it, the manual page
  * and the completion are held to it by a test.
  *
- *   options_parse() -> [discover] -> options_plan() -> struct bench_plan
+ *   options_parse() -> options_check() -> [discover] -> options_plan() -> struct bench_plan
  */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
@@ -60,9 +60,11 @@ extern const struct option_row options_table[];
 
 /* 0, or -EINVAL and FAULT. OPTIONS is the caller's (options_free) in every case. */
 int options_parse(int argc, char *const *argv, struct options *options, struct bench_fault *fault);
+/* Checks that options go together, and reads secrets. 0, or -EINVAL and FAULT. */
+int options_check(struct options *options, struct bench_fault *fault);
 
 /*
- * Checks that everything goes together and makes options->plan. The setup's portals and LUNs
+ * Makes options->plan, and checks what can be known without the target. The setup's portals and LUNs
  * are known by now, whether from URLs or from discovery.
  */
 int options_plan(struct options *options, struct bench_fault *fault);

@@ -229,16 +229,23 @@ static void set_threads(struct options *o)
 	setup->threads = (unsigned)min_u64(setup->threads, BENCH_THREADS_MAX);
 }
 
+int options_check(struct options *options, struct bench_fault *fault)
+{
+	return check_together(options, fault) || read_chap(options, fault) ? -EINVAL : 0;
+}
+
 int options_plan(struct options *options, struct bench_fault *fault)
 {
 	struct matrix matrix;
 
 	/* Stamped blocks would be lost, and what an earlier run left is what is to be read. */
 	options->plan.setup.fill = !options->no_fill && !options->verify;
-	if (check_together(options, fault) || check_setup(options, fault) ||
-	    read_chap(options, fault) || merge_profile(options, &matrix, fault) ||
+	if (check_setup(options, fault) || merge_profile(options, &matrix, fault) ||
 	    matrix_points(&matrix, options->streams, options->stream_count, &options->plan, fault))
 		return -EINVAL;
+	if (options->plan.point_count * options->plan.repeat > MATRIX_POINTS_MAX)
+		return refuse(fault, "--repeat: %u points x %u are more than %d. Lower it",
+			      options->plan.point_count, options->plan.repeat, MATRIX_POINTS_MAX);
 	for (unsigned i = 0; i < options->plan.point_count; i++)
 		if (check_point(options, &options->plan.points[i], fault))
 			return -EINVAL;

@@ -301,7 +301,7 @@ START_TEST(too_many_points_are_refused_before_there_is_memory_for_them)
 		add(MATRIX_DEPTH, "1");
 	}
 	ck_assert_int_eq(matrix_points(&matrix, NULL, 0, &plan, &fault), -EINVAL);
-	ck_assert_str_eq(fault.text, "262144 points are more than 4096. Shorten a list");
+	ck_assert_str_eq(fault.text, "262144 points are more than 512. Shorten a list");
 	ck_assert_ptr_null(plan.points);
 	ck_assert_int_eq(matrix_add(&matrix, MATRIX_BS, "4K", cause, sizeof(cause)), -EINVAL);
 	ck_assert_str_eq(cause, "more than 64 values. Measure in several runs");

@@ -28,6 +28,7 @@ static int parse(const char *line)
 		argv[argc++] = word;
 	}
 	err = options_parse(argc, argv, &options, &fault);
+	err = err ? err : options_check(&options, &fault);
 	return err ? err : options_plan(&options, &fault);
 }
 
@@ -219,6 +220,8 @@ static const struct {
 	{ URL " --rw read --qd 4096 --workers 4096",
 	  "--qd: 16777216 commands outstanding in all are more than 65536. Lower --qd, --workers or "
 	  "--sessions" },
+	{ URL " --profile conf/profiles/sweep.conf --repeat 9",
+	  "--repeat: 64 points x 9 are more than 512. Lower it" },
 	{ URL " --rw read --journal f", "--journal: only with --verify. Add it" },
 	{ URL " --rw read --verify --check-journal",
 	  "--check-journal: no journal. Add --journal FILE" },
