@@ -192,6 +192,11 @@ static void rx_payload(struct iscsi_rx *rx)
 		rx->phase = ISCSI_RX_TRAILER;
 }
 
+static bool is_enough(const struct iscsi_rx *rx, uint64_t pdus_end, uint64_t spent_end)
+{
+	return rx->pdus >= pdus_end || rx->bytes + rx->work >= spent_end;
+}
+
 /* Work off the buffer; IDLE: it holds too little for the next step. */
 static enum iscsi_rx_result rx_consume(struct iscsi_rx *rx, uint64_t pdus_end, uint64_t spent_end)
 {
@@ -200,10 +205,10 @@ static enum iscsi_rx_result rx_consume(struct iscsi_rx *rx, uint64_t pdus_end, u
 	while (result == ISCSI_RX_IDLE) {
 		switch (rx->phase) {
 		case ISCSI_RX_HEADER:
-			if (rx->pdus >= pdus_end || rx->bytes + rx->work >= spent_end)
-				return ISCSI_RX_BUDGET;
 			if (have(rx) < ISCSI_BHS_BYTES)
 				return ISCSI_RX_IDLE;
+			if (is_enough(rx, pdus_end, spent_end))
+				return ISCSI_RX_BUDGET;
 			if (rx->buf[rx->head + 4] * 4u > ISCSI_AHS_MAX)
 				return ISCSI_RX_PROTOCOL;
 			if (have(rx) < need(rx))
@@ -319,7 +324,7 @@ enum iscsi_rx_result iscsi_rx_run(struct iscsi_rx *rx, unsigned pdus_max, uint64
 			return result;
 		if (short_read)
 			return ISCSI_RX_IDLE;
-		if (rx->bytes + rx->work >= spent_end)
+		if (is_enough(rx, pdus_end, spent_end))
 			return ISCSI_RX_BUDGET;
 		result = rx_fill(rx, &short_read);
 		if (result != ISCSI_RX_IDLE)

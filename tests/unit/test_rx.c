@@ -347,6 +347,22 @@ START_TEST(data_past_the_end_of_its_list_is_dropped)
 }
 END_TEST
 
+/* As many as a turn takes, and no more in the socket: a second turn would find nothing. */
+START_TEST(a_turn_that_took_all_leaves_nothing_for_another)
+{
+	struct wire w = wire_new();
+	struct iscsi_rx rx;
+
+	start(&w, &rx, false, false);
+	for (uint32_t tag = 1; tag <= 16; tag++)
+		add(&w, tag, ISCSI_SCSI_COMMAND, 0, 0, false, false);
+	ck_assert_int_eq(iscsi_rx_run(&rx, 16, UINT64_MAX), ISCSI_RX_IDLE);
+	ck_assert_uint_eq(w.pdus, 16);
+	iscsi_rx_fini(&rx);
+	wire_free(&w);
+}
+END_TEST
+
 START_TEST(a_turn_is_bounded)
 {
 	struct wire w = wire_new();
@@ -402,6 +418,7 @@ int main(void)
 	tcase_add_test(tcase, an_additional_header_beyond_the_bound_ends_the_stream);
 	tcase_add_loop_test(tcase, what_nobody_wants_is_skipped, 0, n);
 	tcase_add_loop_test(tcase, data_past_the_end_of_its_list_is_dropped, 0, n);
+	tcase_add_test(tcase, a_turn_that_took_all_leaves_nothing_for_another);
 	tcase_add_test(tcase, a_turn_is_bounded);
 	tcase_add_test(tcase, a_callback_stops_it_and_the_end_is_told);
 	suite_add_tcase(suite, tcase);
