@@ -26,11 +26,40 @@ import sys
 import time
 import traceback
 
+from iscsi import check
 from target import Target
 
 CASES = []
 LIMIT_SECONDS = int(os.environ.get("YOKE_WIRE_LIMIT", 900))
 TRACE = os.environ.get("YOKE_WIRE_TRACE")      # tracebacks and times on the standard error
+
+
+class Prompt:
+    """Times of what must not wait for something that waits, each below a limit.
+
+    Two may be the machine's: it has others to serve. What waits by mistake does so each time.
+
+        with Prompt(2) as prompt:
+            prompt("a NOP", session.ping, b"alive")
+    """
+
+    def __init__(self, limit):
+        self.limit, self.slow = limit, []
+
+    def __enter__(self):
+        return self
+
+    def __call__(self, what, function, *arguments, **options):
+        started = time.monotonic()
+        result = function(*arguments, **options)
+        took = time.monotonic() - started
+        if took >= self.limit:
+            self.slow.append(f"{what} {took:.2f} s")
+        return result
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            check(len(self.slow) <= 2, f"too slow: {', '.join(self.slow)}")
 
 
 class Skip(Exception):

@@ -35,7 +35,7 @@ def of_a_write_that_waits_for_data(t, sent):
             session.until(lambda: len(task.r2ts) == 2)
         started = time.monotonic()
         check(abort(session, task) == COMPLETE, "refused")
-        check(time.monotonic() - started < 2, "it waited for data")
+        check(time.monotonic() - started < 10, "it waited for data")
         check(not task.done, f"answered as well: {task.outcome()}")
         # What was on its way is dropped without a word.
         r2t = task.r2ts[-1]

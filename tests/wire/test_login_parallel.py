@@ -7,7 +7,7 @@ import selectors
 import time
 
 import pdu as P
-from harness import case, main
+from harness import Prompt, case, main
 from iscsi import Closed, check
 
 COUNT = 200
@@ -35,14 +35,10 @@ class Slow:
 
 @case
 def half_a_header_delays_nobody_of_the_same_isid(t):
-    with Slow(t):
-        slowest = 0
+    with Slow(t), Prompt(1) as prompt:
         for _ in range(COUNT):
-            started = time.monotonic()
             with t.connect(isid=0x400001370001) as session:
-                session.login()
-            slowest = max(slowest, time.monotonic() - started)
-        check(slowest < 1, f"a login took {slowest:.2f} s")
+                prompt("a login", session.login)
 
 
 @case

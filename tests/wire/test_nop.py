@@ -14,7 +14,8 @@ from harness import case, main
 from iscsi import Closed, Timeout, check
 from pdu import Pdu
 
-QUICK = {"target": {"nop_interval": "200ms", "nop_timeout": "200ms"}}
+# The time-out is long enough for an initiator that the machine lets wait.
+QUICK = {"target": {"nop_interval": "200ms", "nop_timeout": "1500ms"}}
 WARM, ROUNDS, AT_ONCE = 8, 20, 50
 
 
@@ -74,7 +75,7 @@ def an_initiator_that_answers_stays(t):
 def an_initiator_that_talks_is_not_dropped(t):
     with t.login() as session:
         started = time.monotonic()
-        while time.monotonic() - started < 1.5:
+        while time.monotonic() - started < 3:
             scsi.read(session, 0, 4096)
 
 
@@ -94,7 +95,7 @@ def a_silent_initiator_is_dropped(t):
                     dropped = True
         took = time.monotonic() - started
         check(session.nops_seen >= 1, "dropped without a NOP-In")
-        check(0.25 <= took < 8, f"dropped after {took:.2f} s")
+        check(1.4 <= took < 10, f"dropped after {took:.2f} s")
         other.until(lambda: other.nops_seen >= 2)
         other.ping(b"the other one stays")
 
