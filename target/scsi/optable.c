@@ -209,18 +209,30 @@ static const struct scsi_op table[] = {
 		   { 0xb7, 0x1f, 0, 0, 0, 0, FF4, 0, CTL }),
 };
 
+/* The first row whose opcode is not below. */
+static unsigned first_row(uint8_t opcode)
+{
+	unsigned low = 0, high = ARRAY_LEN(table);
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (table[middle].opcode < opcode)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const struct scsi_op *optable_find(const uint8_t *cdb, bool *opcode_known)
 {
-	const struct scsi_op *op;
+	const struct scsi_op *op = table + first_row(cdb[0]);
 
-	*opcode_known = false;
-	for (op = table; op < table + ARRAY_LEN(table) && op->opcode <= cdb[0]; op++) {
-		if (op->opcode != cdb[0])
-			continue;
-		*opcode_known = true;
+	*opcode_known = op < table + ARRAY_LEN(table) && op->opcode == cdb[0];
+	for (; op < table + ARRAY_LEN(table) && op->opcode == cdb[0]; op++)
 		if (!(op->flags & OP_SA) || op->service_action == (cdb[1] & 0x1f))
 			return op;
-	}
 	return NULL;
 }
 
