@@ -13,17 +13,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int due_heap_init(struct due_heap *heap, unsigned room)
+int due_heap_grow(struct due_heap *heap, unsigned room)
 {
-	*heap = (struct due_heap){ .room = room };
-	heap->slots = calloc(room + 1, sizeof(struct due *));
-	return heap->slots ? 0 : -ENOMEM;
+	struct due **slots;
+
+	if (heap->slots && room <= heap->room)
+		return 0;
+	slots = reallocarray(heap->slots, (size_t)room + 1, sizeof(struct due *));
+	if (!slots)
+		return -ENOMEM;
+	heap->slots = slots;
+	heap->room = room;
+	return 0;
 }
 
 void due_heap_fini(struct due_heap *heap)
 {
 	free(heap->slots);
-	heap->slots = NULL;
+	*heap = (struct due_heap){ 0 };
 }
 
 static void put(struct due_heap *heap, unsigned place, struct due *due)

@@ -20,8 +20,8 @@ struct due_heap {
 	unsigned count, room;
 };
 
-/* 0 or -ENOMEM. */
-int due_heap_init(struct due_heap *heap, unsigned room);
+/* A heap of zeroes is empty and without room. Room for ROOM in all: 0 or -ENOMEM. */
+int due_heap_grow(struct due_heap *heap, unsigned room);
 void due_heap_fini(struct due_heap *heap);
 
 /* DUE runs once at AT_NS; again before that: only the new time counts. */

@@ -164,3 +164,26 @@ void workload_next(struct workload *workload, struct workload_op *op)
 	if (++workload->step % workload->range->lun_count == 0)
 		workload->turn++;
 }
+
+bool workload_fill(struct workload *workload, const uint64_t *range_bytes, struct workload_op *op,
+		   uint32_t *length)
+{
+	uint32_t block = workload->stream->block_bytes;
+
+	/* `step` is the LUN, `turn` the place in the slice. */
+	for (; workload->step < workload->range->lun_count; workload->step++, workload->turn = 0) {
+		uint64_t bytes = range_bytes[workload->step];
+		unsigned __int128 all = (bytes + block - 1) / block;
+		uint64_t from = (uint64_t)(all * workload->worker / workload->workers);
+		uint64_t to = (uint64_t)(all * (workload->worker + 1) / workload->workers);
+
+		if (workload->turn >= to - from)
+			continue;
+		op->lun = (unsigned)workload->step;
+		op->write = true;
+		op->offset = (from + workload->turn++) * block;
+		*length = (uint32_t)min_u64(block, bytes - op->offset);
+		return true;
+	}
+	return false;
+}

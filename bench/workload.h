@@ -80,5 +80,11 @@ void workload_init(struct workload *workload, const struct bench_stream *stream,
 		   const struct workload_range *range, unsigned worker, unsigned workers,
 		   uint64_t seed);
 void workload_next(struct workload *workload, struct workload_op *op);
+/*
+ * Filling: the workers write every byte of RANGE_BYTES[lun] of each LUN once, LENGTH at a time.
+ * False: this worker has done its part.
+ */
+bool workload_fill(struct workload *workload, const uint64_t *range_bytes, struct workload_op *op,
+		   uint32_t *length);
 
 #endif

@@ -26,7 +26,7 @@ static void again(struct due *due, uint64_t now_ns)
 
 static void setup(void)
 {
-	ck_assert_int_eq(due_heap_init(&heap, COUNT), 0);
+	ck_assert_int_eq(due_heap_grow(&heap, COUNT), 0);
 	runs = 0;
 	for (unsigned i = 0; i < COUNT; i++)
 		dues[i] = (struct due){ .run = record };
@@ -97,6 +97,20 @@ START_TEST(what_is_due_again_at_once_does_not_keep_it)
 }
 END_TEST
 
+START_TEST(growing_keeps_what_waits)
+{
+	due_heap_fini(&heap);
+	for (unsigned i = 0; i < COUNT; i++) {
+		ck_assert_int_eq(due_heap_grow(&heap, i + 1), 0);
+		ck_assert_int_eq(due_heap_grow(&heap, i), 0);
+		due_set(&heap, &dues[i], COUNT - i);
+	}
+	due_run(&heap, COUNT);
+	ck_assert_uint_eq(runs, COUNT);
+	ck_assert_uint_eq(ran[0], 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("due");
@@ -109,6 +123,7 @@ int main(void)
 	tcase_add_test(tc, what_is_cleared_does_not_run_and_the_rest_keeps_its_order);
 	tcase_add_test(tc, a_new_time_replaces_the_old_one);
 	tcase_add_test(tc, what_is_due_again_at_once_does_not_keep_it);
+	tcase_add_test(tc, growing_keeps_what_waits);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

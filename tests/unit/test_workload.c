@@ -247,6 +247,32 @@ START_TEST(a_range_without_room_for_a_block_is_refused)
 }
 END_TEST
 
+START_TEST(filling_writes_every_byte_once)
+{
+	static const uint64_t bytes[] = { 10 * BLOCK + 512, 512, 0, 64 * BLOCK };
+	static const unsigned counts[] = { 1, 3, 16 };
+	static uint8_t written[4][65 * BLOCK / 512];
+	uint32_t length;
+
+	memset(written, 0, sizeof(written));
+	range.lun_count = ARRAY_LEN(bytes);
+	for (unsigned w = 0; w < counts[_i]; w++) {
+		workload_init(&workload, &stream, &range, w, counts[_i], 1);
+		while (workload_fill(&workload, bytes, &op, &length)) {
+			ck_assert(op.write);
+			ck_assert_uint_le(length, BLOCK);
+			ck_assert_uint_gt(length, 0);
+			for (uint64_t i = op.offset; i < op.offset + length; i += 512)
+				written[op.lun][i / 512]++;
+		}
+		ck_assert(!workload_fill(&workload, bytes, &op, &length));
+	}
+	for (unsigned l = 0; l < ARRAY_LEN(bytes); l++)
+		for (unsigned i = 0; i < ARRAY_LEN(written[0]); i++)
+			ck_assert_uint_eq(written[l][i], i * 512 < bytes[l]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("workload");
@@ -267,6 +293,7 @@ int main(void)
 	tcase_add_test(tc, hot_blocks_do_not_lie_together);
 	tcase_add_loop_test(tc, zipf_works_for_the_smallest_and_the_largest, 0, 4);
 	tcase_add_test(tc, a_range_without_room_for_a_block_is_refused);
+	tcase_add_loop_test(tc, filling_writes_every_byte_once, 0, 3);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

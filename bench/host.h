@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What this machine has: processors, and the link behind a connection. */
+#ifndef BENCH_HOST_H
+#define BENCH_HOST_H
+
+#include <stdbool.h>
+
+#include "core/base.h"
+
+/* That this process may use: its affinity, and its control group's quota. */
+double host_cpus(void);
+
+struct host_link {
+	bool local;         /* the peer is this machine */
+	char interface[16]; /* "": not found */
+	uint64_t bytes_s;   /* 0: not known */
+};
+
+/* Of a connected socket. */
+void host_link(int fd, struct host_link *link);
+
+#endif
