@@ -71,7 +71,7 @@ void host_link(int fd, struct host_link *link)
 	union {
 		struct sockaddr sa;
 		struct sockaddr_storage room;
-	} here, there;
+	} here = { 0 }, there = { 0 };
 	socklen_t here_length = sizeof(here), there_length = sizeof(there);
 	struct ifaddrs *all, *one;
 
