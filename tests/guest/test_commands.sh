@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # timeout: 900
-# sg3-utils over two paths: every VPD page, the opcodes, WRITE SAME, COMPARE AND WRITE, UNMAP.
+# sg3-utils over two paths: every VPD page, the opcodes, WRITE SAME, COMPARE AND WRITE, UNMAP and
+# what GET LBA STATUS makes of it, SANITIZE.
 # shellcheck source=tests/guest/common.sh
 . "$(dirname "$0")/common.sh"
 

@@ -87,7 +87,7 @@ ends 0 sg_opcodes "$disk"
 sed -nE 's/^ ([0-9a-f]{2}) +([0-9a-f]{1,4} +)?(6|10|12|16) +[0-9]+,[0-9]+ .*/\1 \2/p' /tmp/sg.log |
 	sed 's/ *$//' >/tmp/opcodes
 for row in 00 03 08 0a 12 15 1a 25 28 2a 2f 35 41 42 88 89 8a 8b 8f 91 93 "9e 10" "9e 12" a0 \
-	"a3 c" "a3 d"; do
+	"a3 c" "a3 d" "48 2" "48 1f"; do
 	grep -qx "$row" /tmp/opcodes || die "no opcode $row"
 done
 ends 0 sg_opcodes --opcode=0x89 "$disk"
@@ -99,7 +99,6 @@ unless_listed() { # OPCODE COMMAND...: refused as unknown
 }
 unless_listed 83 sg_raw --request=36 "$disk" 84 03 00 00 00 00 00 00 00 00 00 00 00 24 00 00
 unless_listed "5e 0" sg_persist --in --read-keys "$disk"
-unless_listed 48 sg_sanitize --overwrite --quick --zero "$disk"
 ends 0 sg_opcodes --tmf "$disk"
 says "Abort task" "Abort task set" "Clear task set" "Logical unit reset" "Query task" \
 	"I_T nexus reset"
@@ -142,14 +141,45 @@ ends 0 sg_compare_and_write --in=/tmp/caw --lba=2000 --num=128 --xferlen=131072 
 pattern A 258 >/tmp/caw
 ends 5 sg_compare_and_write --in=/tmp/caw --lba=2000 --num=129 --xferlen=132096 "$disk"
 
-say "UNMAP"
+# lba_status LBA RUN...: descriptors from there on, as LBA, blocks and status; 1 is deallocated
+lba_status() {
+	_lba=$1; shift
+	ends 0 sg_get_lba_status --brief --maxlen=1024 --lba="$_lba" "$disk"
+	for _run; do
+		grep -q "^$_run  " /tmp/sg.log || die "not told: $_run"
+	done
+}
+
+say "UNMAP and GET LBA STATUS"
+ends 0 sg_unmap --force --lba=0 --num=131072 "$disk"
+lba_status 0 "0x0000000000000000  0x20000  1"
 fill 4096 1024 A
+lba_status 0 "0x0000000000000000  0x1000  1" "0x0000000000001000  0x400  0" \
+	"0x0000000000001400  0x1ec00  1"
 ends 0 sg_unmap --force --lba=4224 --num=256 "$disk"
 is 4096 128 A
 is 4224 256 '\0'
 is 4480 640 A
+lba_status 4096 "0x0000000000001000  0x80  0" "0x0000000000001080  0x100  1" \
+	"0x0000000000001180  0x280  0"
+lba_status 4230 "0x0000000000001086  0xfa  1"
 ends 22 sg_unmap --force --lba=131071 --num=2 "$disk"
 ends 22 sg_unmap --force --lba=131072 --num=1 "$disk"
+ends 22 sg_get_lba_status --lba=131072 "$disk"
+
+say "SANITIZE"
+# Of a thin unit blocks are erased; writing would reach nothing that was given back.
+ends 5 sg_sanitize --overwrite --zero --quick "$disk"
+ends 5 sg_sanitize --crypto --quick "$disk"
+is 4096 128 A
+ends 0 sg_sanitize --block --quick --wait "$disk"
+lba_status 0 "0x0000000000000000  0x20000  1"
+is 4096 1024 '\0'
+fill 4096 1024 A
+# Not waited for: whoever asks meanwhile is told to come back, and so over the other path.
+ends 0 sg_sanitize --block --quick --early "$disk"
+wait_for 60 sg_turs "$other"
+is 4096 1024 '\0'
 
 say "logout"
 logout "$TARGET" "$PORTAL2"
