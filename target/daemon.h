@@ -131,9 +131,10 @@ void path_watch_stop(struct yoked *yoked);
 /* Append a problem for each missing path to PROBLEMS; how many there are. */
 unsigned path_problems(struct yoked *yoked, json_t *problems);
 
-/* ---- status.c, lists.c, faults.c: control methods ---- */
+/* ---- status.c, lists.c, traffic.c, faults.c: control methods ---- */
 void status_register(struct yoked *yoked);
 void lists_register(struct yoked *yoked);
+void traffic_register(struct yoked *yoked);
 void faults_register(struct yoked *yoked);
 
 #endif

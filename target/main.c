@@ -326,6 +326,7 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	}
 	status_register(yoked);
 	lists_register(yoked);
+	traffic_register(yoked);
 	faults_register(yoked);
 	watch_signals(&daemon);
 	apply_start(yoked, conf, start_done, &daemon);

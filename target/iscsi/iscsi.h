@@ -91,6 +91,14 @@ void iscsi_target_remove(struct iscsi_server *server, const char *name, void (*d
 json_t *iscsi_session_list(struct iscsi_server *server, uint64_t *after, unsigned max);
 /* Sessions of the target NAME. */
 unsigned iscsi_target_sessions(const struct iscsi_server *server, const char *name);
+/* What commands of sessions moved; each is counted before its answer is sent. */
+struct iscsi_traffic {
+	uint64_t read_ops, write_ops, other_ops;
+	uint64_t read_bytes, write_bytes;
+};
+/* Of all sessions that the target NAME has and had. */
+void iscsi_target_traffic(const struct iscsi_server *server, const char *name,
+			  struct iscsi_traffic *sum);
 /* Close a session by its id (the 64-bit number of its row). -ENOENT. */
 int iscsi_session_kill(struct iscsi_server *server, uint64_t id, const char *reason);
 

@@ -75,8 +75,9 @@ struct iscsi_target {
 	uint64_t nop_interval_ns;
 	uint64_t nop_timeout_ns;
 	uint64_t data_out_timeout_ns;
-	unsigned sessions; /* not freed yet */
-	bool removed;      /* frees itself with its last session */
+	unsigned sessions;          /* not freed yet */
+	struct iscsi_traffic ended; /* of sessions that were */
+	bool removed;               /* frees itself with its last session */
 	void (*removed_done)(void *arg);
 	void *removed_arg;
 };
@@ -129,11 +130,6 @@ enum iscsi_session_state {
 
 TAILQ_HEAD(iscsi_cmd_list, iscsi_cmd);
 LIST_HEAD(iscsi_cmd_bucket, iscsi_cmd);
-
-struct iscsi_traffic {
-	uint64_t read_ops, write_ops, other_ops;
-	uint64_t read_bytes, write_bytes;
-};
 
 /* Reads and writes of the last whole second or so. */
 struct iscsi_rate {
@@ -453,6 +449,7 @@ bool iscsi_target_admits(const struct iscsi_target *target, const char *portal,
 bool iscsi_target_on_portal(const struct iscsi_target *target, const char *portal);
 /* A session of it was freed. */
 void iscsi_target_put(struct iscsi_target *target);
+void iscsi_traffic_add(struct iscsi_traffic *into, const struct iscsi_traffic *from);
 void iscsi_target_free(struct iscsi_target *target);
 
 /* server.c */

@@ -99,6 +99,8 @@ static void session_free(struct env_defer *defer)
 	server->session_count--;
 	server->command_count -= session->cmd_count;
 	iscsi_window_fini(&session->window);
+	if (target)
+		iscsi_traffic_add(&target->ended, &session->traffic);
 	free(session->latency);
 	free(session->cmds);
 	free(session);

@@ -206,3 +206,27 @@ unsigned iscsi_target_sessions(const struct iscsi_server *server, const char *na
 
 	return target ? target->sessions : 0;
 }
+
+void iscsi_traffic_add(struct iscsi_traffic *into, const struct iscsi_traffic *from)
+{
+	into->read_ops += from->read_ops;
+	into->write_ops += from->write_ops;
+	into->other_ops += from->other_ops;
+	into->read_bytes += from->read_bytes;
+	into->write_bytes += from->write_bytes;
+}
+
+void iscsi_target_traffic(const struct iscsi_server *server, const char *name,
+			  struct iscsi_traffic *sum)
+{
+	const struct iscsi_target *target = iscsi_target_find(server, name);
+	const struct iscsi_session *session;
+
+	*sum = (struct iscsi_traffic){ 0 };
+	if (!target)
+		return;
+	*sum = target->ended;
+	TAILQ_FOREACH(session, &server->sessions, link)
+		if (session->target == target)
+			iscsi_traffic_add(sum, &session->traffic);
+}
