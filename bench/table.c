@@ -288,11 +288,7 @@ static void check_lines(const struct table_output *output, const struct outcome 
 
 	if (check->done || check->text[0]) {
 		flow = flow_begin(output, "counts: ", GAP);
-		if (check->done)
-			flow_put(&flow, PAINT_NONE, "initiator %s %s",
-				 units_count(check->initiator, count), check->text);
-		else
-			flow_put(&flow, PAINT_NONE, "%s", check->text);
+		flow_put(&flow, PAINT_NONE, "%s", check->text);
 		flow_end(&flow);
 	}
 	if (outcome->verified) {

@@ -83,16 +83,18 @@ static void make_bad(struct expect *expect)
 	r->luns[0].write_cache = true;
 	r->link_bytes_s = 0;
 	r->local = true;
-	r->cross_check = (struct bench_cross_check){ .done = true,
-						     .initiator = 4135200,
-						     .sessions = 4135200,
-						     .luns = 4135200,
-						     .disks = 4000000,
-						     .initiator_read_bytes = 11856445440,
-						     .disk_read_bytes = 11856445440,
-						     .disks_known = true,
-						     .deviation = 0.0327,
-						     .text = "disks counted 4,000,000" };
+	r->cross_check = (struct bench_cross_check){
+		.done = true,
+		.initiator = 4135200,
+		.sessions = 4135200,
+		.luns = 4135200,
+		.disks = 4000000,
+		.initiator_read_bytes = 11856445440,
+		.disk_read_bytes = 11856445440,
+		.disks_known = true,
+		.deviation = 0.0327,
+		.text = "initiator 4,135,200 = sessions = LUNs; disks 4,000,000"
+	};
 	outcome.spread = 0.04;
 	outcome.verified = true;
 	outcome.verify = (struct verify_counts){ 1240560, 2894640, 2 };

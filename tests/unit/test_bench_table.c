@@ -48,15 +48,17 @@ static void make_expect(const char *conditions)
 
 static void make_good(void)
 {
-	r->cross_check = (struct bench_cross_check){ .done = true,
-						     .initiator = 4135200,
-						     .sessions = 4135200,
-						     .luns = 4135200,
-						     .disks = 4135200,
-						     .initiator_read_bytes = 11856445440,
-						     .disk_read_bytes = 11856445440,
-						     .disks_known = true,
-						     .text = "= sessions = LUNs; disks agree" };
+	r->cross_check = (struct bench_cross_check){
+		.done = true,
+		.initiator = 4135200,
+		.sessions = 4135200,
+		.luns = 4135200,
+		.disks = 4135200,
+		.initiator_read_bytes = 11856445440,
+		.disk_read_bytes = 11856445440,
+		.disks_known = true,
+		.text = "initiator 4,135,200 = sessions = LUNs = disks"
+	};
 }
 
 static void make_bad(void)
