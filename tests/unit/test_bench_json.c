@@ -104,12 +104,13 @@ static void make_bad(struct expect *expect)
 
 static void compare(const char *name, const json_t *json)
 {
+	const char *golden = getenv("YOKE_GOLDEN");
 	char file[128];
 	json_error_t error;
 	json_t *wanted, *again;
 
 	snprintf(file, sizeof(file), GOLDEN "%s", name);
-	if (getenv("YOKE_GOLDEN") && strcmp(getenv("YOKE_GOLDEN"), "write") == 0)
+	if (golden && strcmp(golden, "write") == 0)
 		ck_assert_int_eq(json_write(file, json, &fault), 0);
 	wanted = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
 	ck_assert_msg(wanted != NULL, "%s:%d: %s", file, error.line, error.text);

@@ -119,11 +119,12 @@ static char *read_file(const char *name)
 
 static void compare(const char *name)
 {
+	const char *golden = getenv("YOKE_GOLDEN");
 	char file[128], *wanted;
 
 	fflush(out);
 	snprintf(file, sizeof(file), GOLDEN "%s.txt", name);
-	if (getenv("YOKE_GOLDEN") && strcmp(getenv("YOKE_GOLDEN"), "write") == 0) {
+	if (golden && strcmp(golden, "write") == 0) {
 		FILE *f = fopen(file, "w");
 
 		fputs(text, f);

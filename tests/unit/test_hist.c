@@ -146,6 +146,42 @@ START_TEST(sums_of_the_largest_values_do_not_wrap)
 }
 END_TEST
 
+START_TEST(the_deviation_is_that_of_the_samples)
+{
+	double sum = 0, squares = 0, mean;
+	uint64_t state = 88172645463325252u;
+
+	hist_reset(&hist);
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		uint64_t value = 1000 + next_random(&state) % 9000000;
+
+		hist_add(&hist, value);
+		sum += (double)value;
+		squares += (double)value * (double)value;
+	}
+	mean = sum / SAMPLES;
+	ck_assert_double_eq_tol(hist_stddev(&hist) / sqrt(squares / SAMPLES - mean * mean), 1,
+				0.005);
+	hist_reset(&hist);
+	ck_assert_double_eq(hist_stddev(&hist), 0);
+	hist_add_many(&hist, 100, 5);
+	ck_assert_double_eq(hist_stddev(&hist), 0);
+	hist_add_many(&hist, 104, 5);
+	ck_assert_double_eq_tol(hist_stddev(&hist), 2, 1e-9);
+}
+END_TEST
+
+START_TEST(a_middle_is_at_most_one_128th_off)
+{
+	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
+		uint64_t low = hist_bucket_low(i), middle = hist_bucket_middle(i);
+
+		ck_assert_uint_eq(hist_bucket(middle), i);
+		ck_assert_uint_le(middle - low, low / 128);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hist");
@@ -158,6 +194,8 @@ int main(void)
 	tcase_add_test(tc, values_below_128_are_exact);
 	tcase_add_test(tc, an_empty_one_says_zero_and_merging_it_changes_nothing);
 	tcase_add_test(tc, merged_halves_equal_the_whole);
+	tcase_add_test(tc, the_deviation_is_that_of_the_samples);
+	tcase_add_test(tc, a_middle_is_at_most_one_128th_off);
 	tcase_add_test(tc, sums_of_the_largest_values_do_not_wrap);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
