@@ -49,6 +49,7 @@ struct ask {
 		((struct bench_portal *)0)->target)]; /* the first, if none was asked for */
 	struct bench_portal *found;
 	unsigned count;
+	char error[200];
 };
 
 static uint64_t now_ms(void)
@@ -59,6 +60,14 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/* libiscsi's last words, of which the first line. */
+static void take_error(struct ask *ask)
+{
+	const char *error = iscsi_get_error(ask->iscsi);
+
+	snprintf(ask->error, sizeof(ask->error), "%.*s", (int)strcspn(error, "\n"), error);
+}
+
 static void step_done(struct iscsi_context *iscsi, int status, void *data, void *arg)
 {
 	struct ask *ask = arg;
@@ -66,6 +75,9 @@ static void step_done(struct iscsi_context *iscsi, int status, void *data, void 
 	(void)iscsi, (void)data;
 	ask->over = true;
 	ask->status = status;
+	/* What is said later is about the consequences. */
+	if (status != SCSI_STATUS_GOOD)
+		take_error(ask);
 }
 
 /* ADDRESS is HOST:PORT[,GROUP], or HOST alone for the usual port. */
@@ -166,18 +178,21 @@ int discover_portals(const struct bench_portal *portal, const char *initiator,
 		iscsi_set_initiator_username_pwd(ask.iscsi, chap->user, chap->secret);
 	if (*chap->mutual_user)
 		iscsi_set_target_username_pwd(ask.iscsi, chap->mutual_user, chap->mutual_secret);
-	if (!converse(&ask))
-		rc = say(fault, -errno, "%s: discovery %s: %s", portal->address,
-			 errno == ETIMEDOUT ? "got no answer" : "failed",
-			 iscsi_get_error(ask.iscsi));
-	else if (!ask.named)
+	if (!converse(&ask)) {
+		rc = -errno;
+		if (!*ask.error)
+			take_error(&ask);
+		say(fault, rc, "%s: discovery %s: %s", portal->address,
+		    rc == -ETIMEDOUT ? "got no answer" : "failed", ask.error);
+	} else if (!ask.named) {
 		rc = say(fault, -ENOENT, "%s: shows no target %s to %s", portal->address,
 			 portal->target, initiator);
-	else if (!*portal->target && ask.targets > 1)
+	} else if (!*portal->target && ask.targets > 1) {
 		rc = say(fault, -EINVAL, "%s: has %u targets, say which: %s, ...", portal->address,
 			 ask.targets, ask.target);
-	else if (begin(&ask) && iscsi_logout_async(ask.iscsi, step_done, &ask) == 0)
+	} else if (begin(&ask) && iscsi_logout_async(ask.iscsi, step_done, &ask) == 0) {
 		wait_step(&ask);
+	}
 	for (unsigned i = 0; i < ask.count && *ask.target; i++)
 		memcpy(found[i].target, ask.target, sizeof(ask.target));
 	iscsi_destroy_context(ask.iscsi);
