@@ -125,10 +125,12 @@ class Target:
 
     node, target: settings of these sections. hosts: one portal (p1, p2, ...) an entry.
     backings: {name: {...}}, where {dir} in a path is the test's own; luns: {number: backing}.
-    targets: {name: {...}} replaces the one target.
+    targets: {name: {...}} replaces the one target. under: a command that runs yoked.
     """
 
-    def __init__(self, node=None, target=None, backings=None, luns=None, targets=None, hosts=None):
+    def __init__(self, node=None, target=None, backings=None, luns=None, targets=None, hosts=None,
+                 under=()):
+        self.under = under
         self.node = node or {}
         self.settings = target or {}
         self.backings = backings or {"disk": {"size": "32M"}}
@@ -194,8 +196,8 @@ class Target:
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [os.path.join(BUILD, "yoked"), "-c", self.config_path], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT, env=env, preexec_fn=_die_with_parent)
+                [*self.under, os.path.join(BUILD, "yoked"), "-c", self.config_path],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env, preexec_fn=_die_with_parent)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

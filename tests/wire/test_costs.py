@@ -10,38 +10,14 @@ import tempfile
 import scsi
 from harness import Skip, case, main
 from iscsi import check
+from loads import COMMANDS, LOADS, reads
 from target import BUILD, Target
 
-DEPTH = 32
-ROUNDS = 64
-COMMANDS = DEPTH * ROUNDS
 # Allocations that are not a command's, nor a turn's (there are ROUNDS or more): a line of the log
 # about a turn that was slow, a thread that begins.
 ODD = 8
 PRELOAD = os.path.join(BUILD, "tests/malloc_count.so")
 FILE = {"backings": {"disk": {"driver": "file", "path": "{dir}/disk.img", "size": "32M"}}}
-
-
-def reads(session, length, rounds=ROUNDS):
-    """Bursts of DEPTH reads, each of which arrives at once."""
-    for number in range(rounds):
-        with session.one_send():
-            tasks = [scsi.start(session, scsi.read10((number * DEPTH + i) * 8, length // 512),
-                                read=length) for i in range(DEPTH)]
-        for task in tasks:
-            check(len(task.wait().good().received) == length, "a short read")
-
-
-def writes(session, length, rounds=ROUNDS):
-    data = os.urandom(length)
-    for number in range(rounds):
-        tasks = [scsi.start(session, scsi.write10((number * DEPTH + i) * 8, length // 512),
-                            out=data) for i in range(DEPTH)]
-        for task in tasks:
-            task.wait().good()
-
-
-LOADS = {"reads": reads, "writes": writes}
 MATRIX = [(load, length) for load in LOADS for length in (4096, 65536)]
 
 
