@@ -219,6 +219,42 @@ START_TEST(a_removed_target_is_found_by_nobody_and_goes_with_its_last_session)
 }
 END_TEST
 
+START_TEST(what_sessions_moved_stays_counted_when_they_are_gone)
+{
+	struct iscsi_traffic sum;
+	struct iscsi_target *target;
+
+	rig_start(4);
+	ck_assert_int_eq(add(BASE "disk"), 0);
+	ck_assert_int_eq(add(BASE "other"), 0);
+	target = find(BASE "disk");
+	for (unsigned i = 1; i <= 2; i++) {
+		enter(target);
+		rig.session->traffic = (struct iscsi_traffic){ .read_ops = 3,
+							       .write_ops = 2,
+							       .other_ops = 1,
+							       .read_bytes = 4096,
+							       .write_bytes = 8192 };
+		/* The first has ended by the second time. */
+		iscsi_target_traffic(&rig.server, BASE "disk", &sum);
+		ck_assert_uint_eq(target->sessions, 1);
+		ck_assert_uint_eq(sum.read_ops, 3 * i);
+		ck_assert_uint_eq(sum.write_ops, 2 * i);
+		ck_assert_uint_eq(sum.other_ops, i);
+		ck_assert_uint_eq(sum.read_bytes, 4096 * i);
+		ck_assert_uint_eq(sum.write_bytes, 8192 * i);
+	}
+	iscsi_target_traffic(&rig.server, BASE "other", &sum);
+	ck_assert_uint_eq(sum.read_ops + sum.write_ops + sum.other_ops, 0);
+	iscsi_target_traffic(&rig.server, BASE "none", &sum);
+	ck_assert_uint_eq(sum.read_ops + sum.write_ops + sum.other_ops, 0);
+	iscsi_conn_close(&rig.conn, "done");
+	fake_env_run(rig.env);
+	clear();
+	rig_stop();
+}
+END_TEST
+
 START_TEST(removing_what_nobody_uses_or_what_is_not_there_is_done_at_once)
 {
 	unsigned done = 0;
@@ -249,6 +285,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_change_ends_the_sessions_that_it_does_not_admit, 0,
 			    2 * ARRAY_LEN(changes));
 	tcase_add_test(tc, a_removed_target_is_found_by_nobody_and_goes_with_its_last_session);
+	tcase_add_test(tc, what_sessions_moved_stays_counted_when_they_are_gone);
 	tcase_add_test(tc, removing_what_nobody_uses_or_what_is_not_there_is_done_at_once);
 	suite_add_tcase(suite, tc);
 	return rig_main(suite);
