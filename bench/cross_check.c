@@ -171,7 +171,7 @@ static int read_all(struct cross_check *check, struct reading *reading, struct b
 		unsigned first = 0;
 		int err;
 
-		while (strcmp(setup->portals[first].target, setup->portals[i].target) != 0)
+		while (strcasecmp(setup->portals[first].target, setup->portals[i].target) != 0)
 			first++;
 		if (first < i)
 			continue;
@@ -237,11 +237,8 @@ void cross_check_fill(const struct cross_check *check, struct bench_result *resu
 	const struct reading *a = &check->before, *b = &check->after;
 	char number[UNITS_SIZE];
 
-	/* The engine's count of everything between both readings, if it keeps one. */
-	if (!c->initiator) {
-		c->initiator = result->sides[BENCH_TOTAL].ops;
-		c->initiator_read_bytes = result->sides[BENCH_READ].bytes;
-	}
+	c->initiator = result->sides[BENCH_TOTAL].ops;
+	c->initiator_read_bytes = result->sides[BENCH_READ].bytes;
 	c->done = check->have_before && check->have_after && !went_back(check);
 	if (!c->done) {
 		snprintf(c->text, sizeof(c->text), "%s",

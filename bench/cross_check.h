@@ -25,8 +25,8 @@ int cross_check_before(struct cross_check *check, struct bench_fault *fault);
 int cross_check_after(struct cross_check *check, struct bench_fault *fault);
 
 /*
- * Fills RESULT's cross check from both readings; what the initiator counted is the sum over
- * RESULT's sessions. Without an `after` it says why not.
+ * Fills RESULT's cross check from both readings and the commands that RESULT counted. Without
+ * both readings it says why not.
  */
 void cross_check_fill(const struct cross_check *check, struct bench_result *result);
 

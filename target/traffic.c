@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/daemon.h"
 
@@ -55,11 +56,22 @@ static const struct conf_lun *find_lun(const struct conf_target *target, const c
 	return NULL;
 }
 
+/* Initiators may write a name in any case. */
+static const struct export *find_export(const struct yoked *yoked, const char *name)
+{
+	const struct export *export;
+
+	TAILQ_FOREACH(export, &yoked->exports, link)
+		if (strcasecmp(export->name, name) == 0)
+			return export;
+	return NULL;
+}
+
 static void traffic_show(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
 	const char *name = ctl_string(request, "target");
-	const struct export *export = export_find(yoked, name);
+	const struct export *export = find_export(yoked, name);
 	const json_t *asked = ctl_param(request, "luns"), *item;
 	json_t *rows, *sessions;
 	struct iscsi_traffic sum;

@@ -102,18 +102,6 @@ START_TEST(counts_are_compared_by_their_difference)
 }
 END_TEST
 
-START_TEST(the_engines_own_count_is_preferred)
-{
-	const char *answers[] = { BEFORE, cases[0].after, NULL };
-
-	fake->result->cross_check.initiator = 1000;
-	fake->result->cross_check.initiator_read_bytes = 77;
-	fake_bench_clear(fake->result);
-	ck_assert_str_eq(compare(answers)->text, cases[0].text);
-	ck_assert_uint_eq(fake->result->cross_check.initiator_read_bytes, 77);
-}
-END_TEST
-
 START_TEST(nothing_done_by_us_and_something_counted_is_a_disagreement)
 {
 	const char *answers[] = { BEFORE, cases[0].after, NULL };
@@ -141,6 +129,7 @@ START_TEST(a_backing_behind_two_luns_of_two_targets_is_counted_once)
 	setup->luns[1] = 7;
 	snprintf(setup->portals[1].target, sizeof(setup->portals[1].target), "iqn.x:other");
 	setup->portals[2] = setup->portals[0];
+	setup->portals[2].target[0] = 'I'; /* names are the same in any case */
 	setup->portal_count = 3;
 	ck_assert_int_eq(cross_check_new(path, setup, &check, &fault), 0);
 	ck_assert_int_eq(cross_check_before(check, &fault), 0);
@@ -225,7 +214,6 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, counts_are_compared_by_their_difference, 0, ARRAY_LEN(cases));
-	tcase_add_test(tcase, the_engines_own_count_is_preferred);
 	tcase_add_test(tcase, nothing_done_by_us_and_something_counted_is_a_disagreement);
 	tcase_add_test(tcase, a_backing_behind_two_luns_of_two_targets_is_counted_once);
 	tcase_add_test(tcase, a_yoked_that_was_restarted_is_not_compared);

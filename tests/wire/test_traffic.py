@@ -98,6 +98,12 @@ def no_such_target(t):
 
 
 @case
+def a_name_is_the_same_in_any_case(t):
+    answer = t.call("traffic.show", target=IQN.upper(), luns=["0"])
+    check(answer["target"] == IQN, f"{answer}")
+
+
+@case
 def too_many_at_once(t):
     check(len(shown(t, ["0"] * 64)["luns"]) == 64, "not all of 64")
     refused(t, "at most 64", luns=["0"] * 65)
