@@ -80,7 +80,7 @@ static int deal_sessions(struct engine *engine, unsigned each)
 		struct thread *thread = &engine->threads[i];
 
 		thread->sessions = calloc(engine->session_count, sizeof(struct session *));
-		if (!thread->sessions || due_heap_grow(&thread->dues, 16 + engine->session_count))
+		if (!thread->sessions)
 			return -ENOMEM;
 	}
 	for (unsigned i = 0; i < engine->session_count; i++) {
@@ -151,12 +151,14 @@ int engine_connect(struct engine *engine, unsigned each, unsigned threads,
 				  each, engine->setup->portal_count, BENCH_SESSIONS_MAX);
 	if (engine->sessions_each != each || engine->thread_count != threads) {
 		engine_disconnect(engine);
-		rc = threads_start(engine, threads, fault);
-		if (rc != 0)
-			return rc;
-		if (deal_sessions(engine, each) != 0) {
+		rc = threads_make(engine, threads, fault);
+		if (rc == 0 && deal_sessions(engine, each) != 0)
+			rc = engine_say(fault, -ENOMEM, "no memory for %u sessions", each);
+		if (rc == 0)
+			rc = threads_start(engine, fault);
+		if (rc != 0) {
 			engine_disconnect(engine);
-			return engine_say(fault, -ENOMEM, "no memory for %u sessions", each);
+			return rc;
 		}
 		threads_call(engine, open_all, NULL);
 	}

@@ -114,6 +114,7 @@ struct thread {
 	struct engine *engine;
 	unsigned index;
 	pthread_t id;
+	bool running;
 	struct ev_loop *ev;
 	struct initiator_loop loop;
 	struct ev_prepare prepare;
@@ -203,10 +204,11 @@ int engine_connect(struct engine *engine, unsigned each, unsigned threads,
 		   const struct engine_hooks *hooks, struct bench_fault *fault);
 void engine_disconnect(struct engine *engine);
 
-/* thread.c */
-int threads_start(struct engine *engine, unsigned count, struct bench_fault *fault);
+/* thread.c: made first, so that they have sessions before they run. */
+int threads_make(struct engine *engine, unsigned count, struct bench_fault *fault);
+int threads_start(struct engine *engine, struct bench_fault *fault);
 void threads_stop(struct engine *engine);
-/* FN runs in every thread, at once; all are done when this returns. */
+/* FN runs in every thread that runs, at once; all are done when this returns. */
 void threads_call(struct engine *engine, void (*fn)(struct thread *, void *), void *arg);
 
 /* session.c: in the session's thread. */

@@ -363,6 +363,13 @@ void initiator_leave(struct initiator *in)
 	mark_dirty(in);
 }
 
+/* What a logical unit says while it, or this path to it, is in transition. */
+static bool comes_later(const struct scsi_sense *sense)
+{
+	return sense->key == SCSI_SENSE_NOT_READY &&
+	       (sense->ascq == 0x0401 || (sense->ascq >= 0x040a && sense->ascq <= 0x040c));
+}
+
 static enum initiator_outcome judge(struct initiator *in, const struct initiator_cmd *cmd,
 				    int status)
 {
@@ -388,8 +395,9 @@ static enum initiator_outcome judge(struct initiator *in, const struct initiator
 	case SCSI_STATUS_CHECK_CONDITION:
 		note(in, "%s %02x/%02x", keys[task->sense.key & 15],
 		     (unsigned)task->sense.ascq >> 8, (unsigned)task->sense.ascq & 0xff);
-		return task->sense.key == SCSI_SENSE_UNIT_ATTENTION ? INITIATOR_ATTENTION :
-								      INITIATOR_FAILED;
+		if (task->sense.key == SCSI_SENSE_UNIT_ATTENTION)
+			return INITIATOR_ATTENTION;
+		return comes_later(&task->sense) ? INITIATOR_BUSY : INITIATOR_FAILED;
 	case SCSI_STATUS_RESERVATION_CONFLICT:
 		note(in, "RESERVATION CONFLICT");
 		return INITIATOR_FAILED;

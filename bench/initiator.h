@@ -22,7 +22,7 @@
 
 enum initiator_outcome {
 	INITIATOR_GOOD,
-	INITIATOR_BUSY,      /* BUSY, TASK SET FULL: to be sent again later */
+	INITIATOR_BUSY,      /* BUSY, TASK SET FULL, in transition: to be sent again later */
 	INITIATOR_ATTENTION, /* a unit attention took its place: to be sent again */
 	INITIATOR_FAILED,    /* any other answer; initiator_error() says which */
 	INITIATOR_LOST,      /* no answer, and there will be none */

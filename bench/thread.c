@@ -23,6 +23,7 @@
 #include "bench/engine_int.h"
 
 #define PROBE_NS (10 * NS_PER_MS)
+#define DUES 16 /* its own, and failures; sessions come on top, lanes bring room for theirs */
 
 /* How late is this loop? Once in a while something is due for no other purpose. */
 static void probe(struct due *due, uint64_t now_ns)
@@ -98,12 +99,15 @@ void threads_call(struct engine *engine, void (*fn)(struct thread *, void *), vo
 	for (unsigned i = 0; i < engine->thread_count; i++) {
 		struct thread *thread = &engine->threads[i];
 
+		if (!thread->running)
+			continue;
 		thread->call_arg = arg;
 		atomic_store(&thread->call, fn);
 		ev_async_send(thread->ev, &thread->async);
 	}
 	for (unsigned i = 0; i < engine->thread_count; i++)
-		while (sem_wait(&engine->threads[i].done) != 0 && errno == EINTR)
+		while (engine->threads[i].running && sem_wait(&engine->threads[i].done) != 0 &&
+		       errno == EINTR)
 			;
 }
 
@@ -131,7 +135,7 @@ static int thread_init(struct thread *thread, struct engine *engine, unsigned in
 	if (thread->timer_fd < 0)
 		return -errno;
 	thread->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-	if (!thread->ev || due_heap_grow(&thread->dues, 16) != 0)
+	if (!thread->ev || due_heap_grow(&thread->dues, DUES + BENCH_SESSIONS_MAX) != 0)
 		return -ENOMEM;
 	sem_init(&thread->done, 0, 0);
 	TAILQ_INIT(&thread->waiting);
@@ -180,35 +184,40 @@ static int spawn(struct thread *thread)
 	return -rc;
 }
 
-int threads_start(struct engine *engine, unsigned count, struct bench_fault *fault)
+int threads_make(struct engine *engine, unsigned count, struct bench_fault *fault)
 {
 	int rc = 0;
 
 	engine->threads = calloc(count, sizeof(struct thread));
 	if (!engine->threads)
 		return engine_say(fault, -ENOMEM, "no memory for %u threads", count);
-	for (unsigned i = 0; i < count && rc == 0; i++) {
-		struct thread *thread = &engine->threads[i];
+	engine->thread_count = count;
+	for (unsigned i = 0; i < count; i++)
+		engine->threads[i].timer_fd = -1;
+	for (unsigned i = 0; i < count && rc == 0; i++)
+		rc = thread_init(&engine->threads[i], engine, i);
+	return rc ? engine_say(fault, rc, "no room for %u threads: %s", count, strerror(-rc)) : 0;
+}
 
-		rc = thread_init(thread, engine, i);
-		if (rc == 0)
-			rc = spawn(thread);
-		if (rc == 0)
-			engine->thread_count++;
-		else
-			thread_fini(thread);
+int threads_start(struct engine *engine, struct bench_fault *fault)
+{
+	for (unsigned i = 0; i < engine->thread_count; i++) {
+		int rc = spawn(&engine->threads[i]);
+
+		if (rc != 0)
+			return engine_say(fault, rc, "cannot start %u threads: %s",
+					  engine->thread_count, strerror(-rc));
+		engine->threads[i].running = true;
 	}
-	if (rc == 0)
-		return 0;
-	threads_stop(engine);
-	return engine_say(fault, rc, "cannot start %u threads: %s", count, strerror(-rc));
+	return 0;
 }
 
 void threads_stop(struct engine *engine)
 {
 	threads_call(engine, leave_loop, NULL);
 	for (unsigned i = 0; i < engine->thread_count; i++) {
-		pthread_join(engine->threads[i].id, NULL);
+		if (engine->threads[i].running)
+			pthread_join(engine->threads[i].id, NULL);
 		thread_fini(&engine->threads[i]);
 	}
 	free(engine->threads);
