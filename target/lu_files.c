@@ -44,6 +44,7 @@ static_assert(offsetof(struct header, name) == 32 && offsetof(struct header, crc
 
 static const char *const names[LU_BLOBS] = {
 	[LU_BLOB_MODE] = "mode",
+	[LU_BLOB_SANITIZE] = "sanitize",
 };
 
 struct blob {
@@ -76,6 +77,8 @@ struct lu_files {
 	STAILQ_HEAD(, lu_save) saves;
 	STAILQ_HEAD(, file_store) opens;
 	bool busy;
+	void (*drained)(void *arg); /* NULL: nobody waits for it */
+	void *drained_arg;
 	/* What the worker has. */
 	struct lu_save *save;
 	struct file_store *open;
@@ -344,6 +347,8 @@ static void file_close(struct lu_store *store)
 
 	assert(fs->saves == 0 && !fs->opening);
 	LIST_REMOVE(fs, all_link);
+	if (LIST_EMPTY(&fs->files->stores) && fs->files->drained)
+		fs->files->drained(fs->files->drained_arg);
 	for (i = 0; i < LU_BLOBS; i++)
 		free(fs->blobs[i].data);
 	free(fs);
@@ -387,6 +392,14 @@ struct lu_files *lu_files_new(struct env *env, int dir_fd)
 	STAILQ_INIT(&files->saves);
 	STAILQ_INIT(&files->opens);
 	return files;
+}
+
+void lu_files_drain(struct lu_files *files, void (*done)(void *arg), void *arg)
+{
+	files->drained = done;
+	files->drained_arg = arg;
+	if (LIST_EMPTY(&files->stores))
+		done(arg);
 }
 
 void lu_files_free(struct lu_files *files)

@@ -27,6 +27,8 @@ struct lu_files;
 
 /* Blobs in the folder DIR_FD, which stays the caller's. NULL: out of memory. */
 struct lu_files *lu_files_new(struct env *env, int dir_fd);
+/* DONE runs once no store is left, perhaps at once. */
+void lu_files_drain(struct lu_files *files, void (*done)(void *arg), void *arg);
 /* Asserts that no store is left. */
 void lu_files_free(struct lu_files *files);
 

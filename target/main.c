@@ -112,6 +112,12 @@ static void stop_limit_over(struct ev_loop *ev, ev_timer *timer, int revents)
 	_exit(1);
 }
 
+static void stop_drained(void *arg)
+{
+	loop_stop(arg);
+}
+
+/* Logical units may outlive their stores for an io of their own. */
 static void stop_stores(struct daemon *daemon)
 {
 	struct store *store, *next;
@@ -120,7 +126,7 @@ static void stop_stores(struct daemon *daemon)
 		TAILQ_REMOVE(&daemon->yoked.stores, store, link);
 		store_close(store);
 	}
-	loop_stop(daemon->yoked.loop);
+	lu_files_drain(daemon->yoked.lu_files, stop_drained, daemon->yoked.loop);
 }
 
 static void stop_export_done(void *arg)

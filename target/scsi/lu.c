@@ -184,6 +184,7 @@ struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config)
 	STAILQ_INIT(&lu->savers);
 	lu_mode_load(lu);
 	lu_mode_set(lu, &lu->saved);
+	sanitize_load(lu);
 	SLIST_INIT(&lu->free);
 	TAILQ_INIT(&lu->active);
 	LIST_INIT(&lu->mappings);
@@ -212,7 +213,10 @@ static void leave_home(struct shard_msg *msg)
 
 	blk_unwatch(&lu->watch);
 	lu->dying = true;
-	lu_settle(lu);
+	if (lu->sanitize)
+		sanitize_stop(lu);
+	else
+		lu_settle(lu);
 }
 
 void scsi_lu_unref(struct scsi_lu *lu)

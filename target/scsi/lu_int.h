@@ -101,6 +101,9 @@ struct scsi_lu {
 	atomic_uint sanitize_progress; /* of 65536 */
 	bool sanitize_restricted;      /* the failed one's; the home's */
 	struct sanitize *sanitize;     /* the home's; NULL: none runs */
+	struct lu_save sanitize_save;
+	uint8_t sanitize_blob[2];
+	struct lu_task *sanitize_exit; /* EXIT FAILURE MODE that is being saved */
 	struct log_limit sanitize_limit;
 
 	/* The home. */

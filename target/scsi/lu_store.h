@@ -17,7 +17,8 @@
 #include "core/base.h"
 
 enum lu_blob {
-	LU_BLOB_MODE, /* saved mode pages */
+	LU_BLOB_MODE,     /* saved mode pages */
+	LU_BLOB_SANITIZE, /* whether a sanitize operation has not been through */
 	LU_BLOBS
 };
 

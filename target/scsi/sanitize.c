@@ -22,7 +22,10 @@
  *    allocated is overwritten with zeroes, that goes to the medium, and only then is
  *    everything unmapped. OVERWRITE is there where they cannot: writing to a thin logical unit
  *    allocates, and reaches nothing of what it has given back.
- * 5. With INVERT every other pass is inverted, so that the last one leaves the pattern.
+ * 5. "Not through" is durable before the first io, and stays so until the operation has ended
+ *    well or EXIT FAILURE MODE was allowed: after a restart in between it has failed. One that
+ *    ended well but could not be noted has failed then too: that errs to the side of no data.
+ * 6. With INVERT every other pass is inverted, so that the last one leaves the pattern.
  *
  * Not here: CRYPTOGRAPHIC ERASE: there is no key of ours to change. Which commands go on
  * working (OP_SANITIZING in the table).
@@ -68,6 +71,7 @@ struct sanitize {
 	uint8_t *memory; /* PIECE */
 	bool erase, invert, ause;
 	bool inverted; /* memory */
+	bool again;    /* it is a way out of a failure */
 	unsigned pass, passes;
 	uint64_t offset;
 	uint64_t data_end; /* erase: up to here it is known to be allocated */
@@ -111,9 +115,41 @@ bool sanitize_refuses(struct scsi_task *task)
 	return true;
 }
 
+/* ---- what outlives a restart: state and AUSE */
+
+static void save(struct scsi_lu *lu, bool open, bool ause,
+		 void (*done)(struct lu_save *save, int error))
+{
+	lu->sanitize_blob[0] = open;
+	lu->sanitize_blob[1] = ause;
+	lu->sanitize_save = (struct lu_save){
+		.blob = LU_BLOB_SANITIZE,
+		.data = lu->sanitize_blob,
+		.length = sizeof(lu->sanitize_blob),
+		.done = done,
+	};
+	if (lu->store)
+		lu->store->save(lu->store, &lu->sanitize_save);
+	else
+		done(&lu->sanitize_save, 0);
+}
+
+void sanitize_load(struct scsi_lu *lu)
+{
+	uint32_t length = 0;
+	const uint8_t *blob = lu->store ? lu->store->load(lu->store, LU_BLOB_SANITIZE, &length) :
+					  NULL;
+
+	if (!blob || (length > 0 && !blob[0]))
+		return;
+	lu->sanitize_restricted = length != sizeof(lu->sanitize_blob) || !blob[1];
+	atomic_store(&lu->sanitize_state, LU_SANITIZE_FAILED);
+}
+
 /* ---- the operation */
 
-static void finish(struct sanitize *san, int error)
+/* As ERROR says, and already noted. */
+static void conclude(struct sanitize *san, int error)
 {
 	struct scsi_lu *lu = san->lu;
 	struct lu_task *waiter = san->waiter;
@@ -139,6 +175,22 @@ static void finish(struct sanitize *san, int error)
 			scsi_fail(waiter->task, SCSI_R_SANITIZE_FAILED);
 		scsi_complete(waiter->task);
 	}
+}
+
+static void end_saved(struct lu_save *save, int error)
+{
+	struct scsi_lu *lu = container_of(save, struct scsi_lu, sanitize_save);
+
+	(void)error; /* invariant 5; the store has told of it */
+	conclude(lu->sanitize, 0);
+}
+
+static void finish(struct sanitize *san, int error)
+{
+	if (error)
+		conclude(san, error);
+	else
+		save(san->lu, false, false, end_saved);
 }
 
 /* The next step in another turn. */
@@ -257,6 +309,16 @@ static struct sanitize *sanitize_new(struct scsi_lu *lu)
 	return san;
 }
 
+void sanitize_stop(struct scsi_lu *lu)
+{
+	struct sanitize *san = lu->sanitize;
+
+	if (!san || !san->step.armed)
+		return;
+	env_timer_cancel(shard_env(lu->home), &san->step);
+	san->step.fn(&san->step);
+}
+
 void sanitize_sweep(struct scsi_lu *lu)
 {
 	struct lu_task *waiter = lu->sanitize ? lu->sanitize->waiter : NULL;
@@ -336,22 +398,54 @@ static bool take_pattern(struct scsi_task *task, struct sanitize *san)
 	return false;
 }
 
+/* Nothing has been touched yet. */
+static void call_off(struct sanitize *san)
+{
+	struct scsi_lu *lu = san->lu;
+	struct lu_task *waiter = san->waiter;
+
+	atomic_store(&lu->sanitize_state, san->again ? LU_SANITIZE_FAILED : LU_SANITIZE_NONE);
+	lu->sanitize = NULL;
+	free(san->memory);
+	free(san);
+	if (waiter) {
+		scsi_fail(waiter->task, SCSI_R_INTERNAL);
+		scsi_complete(waiter->task);
+	} else {
+		lu_settle(lu);
+	}
+}
+
+static void begin_saved(struct lu_save *save, int error)
+{
+	struct scsi_lu *lu = container_of(save, struct scsi_lu, sanitize_save);
+	struct sanitize *san = lu->sanitize;
+	struct lu_task *waiter = san->waiter;
+
+	if (error) {
+		call_off(san);
+		return;
+	}
+	log_limited(&lu->sanitize_limit, LOG_L_INFO, "scsi", lu->blk->name, "sanitize-begun",
+		    "method=%s", san->erase ? "block-erase" : "overwrite");
+	if (rangelock_take(lu->lock, &san->hold))
+		held(&san->hold);
+	if (waiter && waiter->task->cdb[1] & IMMED) {
+		san->waiter = NULL;
+		scsi_complete(waiter->task);
+	}
+}
+
 static void begin(struct scsi_task *task, struct sanitize *san)
 {
 	struct scsi_lu *lu = task->lu;
 
-	log_limited(&lu->sanitize_limit, LOG_L_INFO, "scsi", lu->blk->name, "sanitize-begun",
-		    "method=%s initiator=\"%s\"", san->erase ? "block-erase" : "overwrite",
-		    scsi_nexus_id(task->nexus)->initiator);
+	san->again = state_of(lu) == LU_SANITIZE_FAILED;
 	lu->sanitize = san;
 	atomic_store(&lu->sanitize_progress, 0);
 	atomic_store(&lu->sanitize_state, LU_SANITIZE_RUNNING);
-	if (task->cdb[1] & IMMED)
-		scsi_complete(task);
-	else
-		san->waiter = task->lu_private;
-	if (rangelock_take(lu->lock, &san->hold))
-		held(&san->hold);
+	san->waiter = task->lu_private;
+	save(lu, true, san->ause, begin_saved);
 }
 
 static void start(struct scsi_task *task)
@@ -375,6 +469,31 @@ static void start(struct scsi_task *task)
 	scsi_complete(task);
 }
 
+static void exit_saved(struct lu_save *save, int error)
+{
+	struct scsi_lu *lu = container_of(save, struct scsi_lu, sanitize_save);
+	struct scsi_task *task = lu->sanitize_exit->task;
+
+	lu->sanitize_exit = NULL;
+	if (error)
+		scsi_fail(task, SCSI_R_INTERNAL);
+	else
+		atomic_store(&lu->sanitize_state, LU_SANITIZE_NONE);
+	scsi_complete(task);
+}
+
+static void exit_failure(struct scsi_task *task)
+{
+	struct scsi_lu *lu = task->lu;
+
+	if (state_of(lu) != LU_SANITIZE_FAILED) {
+		scsi_complete(task);
+		return;
+	}
+	lu->sanitize_exit = task->lu_private;
+	save(lu, false, false, exit_saved);
+}
+
 void scsi_sanitize(struct scsi_task *task)
 {
 	struct scsi_lu *lu = task->lu;
@@ -387,8 +506,11 @@ void scsi_sanitize(struct scsi_task *task)
 		scsi_fail_field(task, 1, 4);
 	} else if (restricted && task->cdb[1] & AUSE) {
 		scsi_fail_field(task, 1, 5);
+	} else if (lu->sanitize_exit) {
+		task->status = SCSI_BUSY;
 	} else if (exits) {
-		atomic_store(&lu->sanitize_state, LU_SANITIZE_NONE);
+		exit_failure(task);
+		return;
 	} else if (lu_write_protected(task)) {
 		scsi_fail(task, SCSI_R_WRITE_PROTECTED);
 	} else if (lu->blk->state == BLK_FAILED) {

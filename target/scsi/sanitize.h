@@ -17,6 +17,10 @@ bool sanitize_refuses(struct scsi_task *task);
 bool sanitize_sense(const struct scsi_lu *lu, struct scsi_sense *sense);
 
 /* ---- home */
+/* When the logical unit is made: an operation that had not been through has failed. */
+void sanitize_load(struct scsi_lu *lu);
+/* lu->dying has been set: the operation ends now, or with its io under way and lu_settle(). */
+void sanitize_stop(struct scsi_lu *lu);
 /* Task management: a SANITIZE that is being aborted ends. Its operation goes on. */
 void sanitize_sweep(struct scsi_lu *lu);
 

@@ -38,8 +38,11 @@ static inline void start(int i)
 
 static inline void clear_ua(void)
 {
-	rig_clear_ua(nexus, 0);
-	rig_clear_ua(other, 0);
+	/* The unit may have failed: whatever is no unit attention ends it. */
+	while (rig_sense(rig_do(nexus, 0, TUR)) >> 16 == 0x06)
+		;
+	while (rig_sense(rig_do(other, 0, TUR)) >> 16 == 0x06)
+		;
 }
 
 static inline void start_ram(int i, bool thin)

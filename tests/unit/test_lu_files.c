@@ -409,6 +409,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, a_blob_comes_back_as_it_was, 0, 4);
 	tcase_add_test(tc, the_layout_is_the_documented_one);
