@@ -42,7 +42,8 @@ static const struct argument events_arguments[] = {
 static const struct argument fault_arguments[] = {
 	{ "backing", NULL, "BACKING", ARGUMENT_TEXT, true, NULL },
 	{ "kind", NULL, "KIND", ARGUMENT_TEXT, true, "error delay stuck torn" },
-	{ "op", "--op", "OP", ARGUMENT_TEXT, false, "any read write flush unmap write-zeroes status" },
+	{ "op", "--op", "OP", ARGUMENT_TEXT, false,
+	  "any read write flush unmap write-zeroes status" },
 	{ "error", "--error", "ERRNO", ARGUMENT_TEXT, false, "EIO ENOSPC EROFS ENXIO EAGAIN" },
 	{ "delay_ms", "--delay", "TIME", ARGUMENT_MS, false, NULL },
 	{ "offset", "--offset", "SIZE", ARGUMENT_SIZE, false, NULL },
