@@ -4,7 +4,9 @@
  * whatever is written is forgotten.
  *
  * What an initiator reaches against it is the most that this machine's loopback
- * TCP and that initiator allow a target of one thread on plain sockets.
+ * TCP and that initiator allow a target of one thread on plain sockets. Those bytes
+ * stay in the processor's cache; as "ceiling copying" it copies what is read out of
+ * 256 MiB, which nobody who keeps a disk in memory gets around.
  *
  * Invariants:
  * 1. It listens on loopback only, and ends with whoever started it.
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -35,6 +38,7 @@
 #define BLOCK_BYTES 512u
 #define BLOCKS (UINT32_C(1) << 19) /* 256 MiB */
 #define READ_MAX (UINT32_C(1) << 20)
+#define COPIES_BYTES (2 * READ_MAX)
 #define BUFFER_BYTES (1 << 20)
 #define ANSWERS 400
 #define ANSWER_BYTES 512 /* header and what is not by reference: the login's keys are the most */
@@ -45,20 +49,27 @@ struct conn {
 	uint32_t stat_sn, exp_cmd_sn;
 	size_t have;                  /* received and not yet answered */
 	unsigned answers, iovs, sent; /* of this turn; SENT elements are gone */
+	size_t copied;                /* of the answers' payload, while copying */
 	uint32_t waits_for;           /* EPOLLIN, or EPOLLOUT while the socket is full */
 	struct iovec iov[2 * ANSWERS];
 	uint8_t answer[ANSWERS][ANSWER_BYTES];
 	uint8_t buffer[BUFFER_BYTES];
 };
 
-static uint8_t payload[READ_MAX];
+static uint8_t payload[COPIES_BYTES];
+static const uint8_t *disk; /* not NULL: copying */
 static int epoll;
+
+static bool is_payload(const uint8_t *data)
+{
+	return data >= payload && data < payload + sizeof(payload);
+}
 
 /* BYTES at DATA go out behind the answer's header: by reference, or copied with their padding. */
 static void answer(struct conn *conn, struct iscsi_bhs *bhs, const void *data, uint32_t bytes)
 {
 	uint8_t *out = conn->answer[conn->answers++];
-	uint32_t copied = data == payload ? 0 : bytes;
+	uint32_t copied = is_payload(data) ? 0 : bytes;
 
 	put_be24(bhs->length, bytes);
 	put_be32(bhs->word24, conn->stat_sn++);
@@ -69,7 +80,7 @@ static void answer(struct conn *conn, struct iscsi_bhs *bhs, const void *data, u
 	memcpy(out + sizeof(*bhs), data, copied);
 	conn->iov[conn->iovs++] = (struct iovec){ out, sizeof(*bhs) + copied + iscsi_pad(copied) };
 	if (copied < bytes)
-		conn->iov[conn->iovs++] = (struct iovec){ payload, bytes };
+		conn->iov[conn->iovs++] = (struct iovec){ (void *)data, bytes };
 }
 
 static void answer_data(struct conn *conn, const struct iscsi_bhs *request, const void *data,
@@ -87,9 +98,18 @@ static void answer_data(struct conn *conn, const struct iscsi_bhs *request, cons
 	answer(conn, &bhs, data, bytes < wanted ? bytes : wanted);
 }
 
-static void answer_read(struct conn *conn, const struct iscsi_bhs *request, uint64_t blocks)
+static void answer_read(struct conn *conn, const struct iscsi_bhs *request, uint64_t lba,
+			uint32_t blocks)
 {
-	answer_data(conn, request, payload, (uint32_t)min_u64(blocks * BLOCK_BYTES, READ_MAX));
+	uint64_t from = lba % BLOCKS * BLOCK_BYTES, end = (uint64_t)BLOCKS * BLOCK_BYTES;
+	uint64_t bytes = min_u64((uint64_t)blocks * BLOCK_BYTES, min_u64(READ_MAX, end - from));
+	uint8_t *data = payload + conn->copied;
+
+	if (disk) {
+		memcpy(data, disk + from, bytes);
+		conn->copied += bytes;
+	}
+	answer_data(conn, request, data, (uint32_t)bytes);
 }
 
 static void answer_plain(struct conn *conn, const struct iscsi_bhs *request,
@@ -132,10 +152,10 @@ static void answer_command(struct conn *conn, const struct iscsi_bhs *request)
 
 	switch (cdb[0]) {
 	case 0x28: /* READ(10) */
-		answer_read(conn, request, get_be16(cdb + 7));
+		answer_read(conn, request, get_be32(cdb + 2), get_be16(cdb + 7));
 		break;
 	case 0x88: /* READ(16) */
-		answer_read(conn, request, get_be32(cdb + 10));
+		answer_read(conn, request, get_be64(cdb + 2), get_be32(cdb + 10));
 		break;
 	case 0x12: /* INQUIRY */
 		answer_data(conn, request, inquiry, sizeof(inquiry));
@@ -210,7 +230,14 @@ static bool flush(struct conn *conn)
 		}
 	}
 	conn->answers = conn->iovs = conn->sent = 0;
+	conn->copied = 0;
 	return true;
+}
+
+/* Another request may need more than there is. */
+static bool is_full(const struct conn *conn)
+{
+	return conn->answers == ANSWERS || conn->copied > COPIES_BYTES - READ_MAX;
 }
 
 /* Answer the requests that are complete, as long as the socket takes the answers. */
@@ -227,9 +254,9 @@ static bool consume(struct conn *conn)
 			return false;
 		if (conn->have - at < bytes)
 			break;
-		if (conn->answers == ANSWERS && !flush(conn))
+		if (is_full(conn) && !flush(conn))
 			return false;
-		if (conn->answers == ANSWERS)
+		if (is_full(conn))
 			break;
 		if (!take_pdu(conn, request))
 			return false;
@@ -303,6 +330,20 @@ static void run(int listener)
 	}
 }
 
+/* As large as the disk, and written to: a page that never was is not read from memory. */
+static const uint8_t *make_disk(void)
+{
+	size_t bytes = (size_t)BLOCKS * BLOCK_BYTES;
+	uint8_t *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		err(1, "ceiling");
+	madvise(memory, bytes, MADV_HUGEPAGE);
+	memset(memory, 0xa5, bytes);
+	return memory;
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in address = {
@@ -313,9 +354,12 @@ int main(int argc, char **argv)
 	struct epoll_event event = { .events = EPOLLIN };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-	if (argc != 1)
-		errx(2, "usage: %s    (listens on 127.0.0.1 and prints its port)", argv[0]);
+	if (argc > 2 || (argc == 2 && strcmp(argv[1], "copying")))
+		errx(2, "usage: %s [copying]    (listens on 127.0.0.1 and prints its port)",
+		     argv[0]);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (argc == 2)
+		disk = make_disk();
 	memset(payload, 0x5a, sizeof(payload));
 	epoll = epoll_create1(0);
 	if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||

@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Speed as ratios: yoked beside the ceiling, Debian's tgt and fio, in turns on one machine.
+"""Speed as ratios: yoked beside two ceilings, Debian's tgt and fio, in turns on one machine.
 
 In each round every target serves each workload once, for SECONDS, one after the other; what is
 shown are medians over ROUNDS rounds. Servers have one processor, the initiator the other, and
 nobody else is at work. CPU a command is the server's whole time (all threads, user and system)
 over the commands that the initiator counted. Reads come from iscsi-perf, random over the LUN;
 writes from qemu-img bench, sequential; fio does the same to yoked's file without yoked.
+
+Two ratios have no aim and explain others. One is to the ceiling that copies what is read out of as
+much memory as yoked. The other is to fio and the ceiling one after the other, 1 / (1 / a + 1 / b):
+with DEPTH commands in all, one that is on its way to the initiator is not with the disk.
 
 Invariants
  1. It ends its servers and removes its files whatever happens, and touches no other process.
@@ -116,10 +120,10 @@ def child(command, **options):
 
 
 @contextlib.contextmanager
-def ceiling():
-    with child([os.path.join(BUILD, "tests/ceiling")], stdout=subprocess.PIPE) as process:
+def ceiling(*how):
+    with child([os.path.join(BUILD, "tests/ceiling"), *how], stdout=subprocess.PIPE) as process:
         port = int(process.stdout.readline())
-        yield Server("ceiling", process.pid, "127.0.0.1", port, 0)
+        yield Server(how[0] if how else "ceiling", process.pid, "127.0.0.1", port, 0)
 
 
 @contextlib.contextmanager
@@ -213,7 +217,8 @@ def points(servers, path, seconds):
     workloads = [Workload(op, size) for size in (4096, 131072) for op in ("read", "write")]
     for workload in workloads:
         for server in servers:
-            yield over(server, server.lun, workload, "memory")
+            if server.name != "copying" or workload.op == "read":
+                yield over(server, server.lun, workload, "memory")
     for workload in workloads[:2]:
         yield Point("fio", f"{workload.name} file", lambda workload=workload: fio(workload))
         for server in servers:
@@ -221,17 +226,22 @@ def points(servers, path, seconds):
                 yield over(server, 1, workload, "file")
 
 
+def in_series(rates):
+    return 1 / sum(1 / rate for rate in rates)
+
+
 def judge(rows):
     """(what, ratio, bound, whether it holds) for each aim that could be measured."""
     by = {(row["subject"], row["workload"]): row for row in rows}
 
-    def ratio(what, name, workload, bound, above, *others):
+    def ratio(what, name, workload, bound, above, *others, both=min):
         others = [by[key][name] for key in others if key in by]
         if not others:
             return
-        value = by["yoked", workload][name] / min(others)
-        holds = value >= bound if above else value <= bound
-        yield f"{workload}: {what}", value, (">= " if above else "<= ") + f"{bound:.2f}", holds
+        value = by["yoked", workload][name] / both(others)
+        holds = bound is None or (value >= bound if above else value <= bound)
+        limit = (">= " if above else "<= ") + f"{bound:.2f}" if bound else ""
+        yield f"{workload}: {what}", value, limit, holds
 
     for size, cpu, iops in (("4K", 1.6, 0.85), ("128K", 1.5, 0.8)):
         for op in ("read", "write"):
@@ -240,10 +250,15 @@ def judge(rows):
             if size == "4K":
                 yield from ratio("CPU / tgt's", "cpu_us", name, 0.25, False, ("tgt", name))
             yield from ratio("IOPS / ceiling's", "iops", name, iops, True, ("ceiling", name))
+            if op == "read":
+                yield from ratio("CPU / copying ceiling's", "cpu_us", name, None, False,
+                                 ("copying", name))
     for op in ("read", "write"):
         name = f"{op} 4K file"
-        yield from ratio("IOPS / min(fio's, ceiling's)", "iops", name, 0.8, True,
-                         ("fio", name), ("ceiling", f"{op} 4K memory"))
+        alone = ("fio", name), ("ceiling", f"{op} 4K memory")
+        yield from ratio("IOPS / min(fio's, ceiling's)", "iops", name, 0.8, True, *alone)
+        yield from ratio("IOPS / fio's, ceiling's in series", "iops", name, None, True, *alone,
+                         both=in_series)
 
 
 def show(rows, verdicts):
@@ -274,7 +289,7 @@ def compare(rounds, seconds):
         with contextlib.ExitStack() as stack:
             os.sched_setaffinity(0, {SERVER})       # inherited by the servers
             servers = [stack.enter_context(server) for server in
-                       (ceiling(), yoked(path), tgt(memory))]
+                       (ceiling(), ceiling("copying"), yoked(path), tgt(memory))]
             todo = list(points(servers, path, seconds))
             for number in range(-1, rounds):        # -1 warms up, and finds the rates of writes
                 if time.monotonic() > deadline - 3 * seconds * len(todo):
