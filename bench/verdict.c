@@ -215,7 +215,7 @@ static bool depth(const struct verdict_facts *facts, char *text)
 		return false;
 	return say(text,
 		   "%.1f commands were in flight, less than 90 %% of the %.0f asked: the target's "
-		   "command window or a lost path was the limit",
+		   "command window, a lost path or this client held the rest back",
 		   result->in_flight, asked);
 }
 
