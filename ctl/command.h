@@ -6,8 +6,8 @@
 #ifndef CTL_COMMAND_H
 #define CTL_COMMAND_H
 
-#include "ctl/output.h"
 #include "core/rpc.h"
+#include "ctl/output.h"
 #include "ctl/table.h"
 
 #define COMMAND_SOCKET "/run/yoke/yoked.sock"
