@@ -247,6 +247,8 @@ void thread_error(struct thread *thread, const char *kind, const struct command 
 void tally_reset(struct thread *thread, uint64_t from_ns, uint64_t to_ns);
 void tally_flight(struct thread *thread, uint64_t now_ns);
 void tally_good(struct command *command, uint64_t now_ns);
+/* Commands of an open loop that are due from its start to TO_NS. */
+uint64_t tally_planned(const struct worker *worker, uint64_t to_ns);
 /* -ENOMEM leaves what there is in RESULT, to be freed. */
 int tally_begin(struct engine *engine, uint64_t from_ns, struct bench_result **result);
 /* An interval ends: all threads' parts become one of the series, if there is a RESULT. */

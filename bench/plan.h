@@ -87,7 +87,7 @@ struct bench_setup {
 	struct bench_chap chap; /* user "": none */
 	bool header_digest;
 	enum path_policy policy;
-	unsigned threads;
+	unsigned threads; /* at most: no more than there are sessions of a portal */
 	uint64_t command_timeout_ns;
 	struct bench_failure failures[8];
 	unsigned failure_count;

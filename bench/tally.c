@@ -37,6 +37,12 @@ void tally_good(struct command *command, uint64_t now_ns)
 	struct bench_counts *counts = &thread->counts[command->write];
 	uint64_t latency = now_ns - command->intended_ns;
 
+	part->ops[command->write]++;
+	part->bytes[command->write] += command->length;
+	part->portal_ops[session->portal]++;
+	hist_add(&part->latency, latency);
+	if (!command->counted)
+		return;
 	counts->ops++;
 	counts->bytes += command->length;
 	hist_add(&counts->latency, latency);
@@ -44,10 +50,6 @@ void tally_good(struct command *command, uint64_t now_ns)
 	session->count.ops++;
 	session->count.bytes += command->length;
 	hist_add(&session->count.latency, latency);
-	part->ops[command->write]++;
-	part->bytes[command->write] += command->length;
-	part->portal_ops[session->portal]++;
-	hist_add(&part->latency, latency);
 }
 
 static uint64_t thread_cpu_ns(const struct thread *thread)
@@ -267,8 +269,7 @@ static void merge_error(struct bench_result *result, struct error_kind *kinds,
 	result->errors[i].count += error->error.count;
 }
 
-/* Commands of an open loop that were due from its start to TO_NS. */
-static uint64_t planned(const struct worker *worker, uint64_t to_ns)
+uint64_t tally_planned(const struct worker *worker, uint64_t to_ns)
 {
 	if (worker->step_ns <= 0 || worker->base_ns == 0 || worker->base_ns >= to_ns)
 		return 0;
@@ -290,7 +291,7 @@ static void merge_thread(struct bench_result *result, struct thread *thread,
 	}
 	for (unsigned l = 0; l < thread->lane_count; l++)
 		for (unsigned w = 0; w < thread->lanes[l].worker_count; w++)
-			result->planned += planned(&thread->lanes[l].workers[w], to_ns);
+			result->planned += tally_planned(&thread->lanes[l].workers[w], to_ns);
 	result->in_flight += (double)thread->flight_ns / 1e9 / result->measured_s;
 	out->cpu = (double)(thread_cpu_ns(thread) - thread->cpu_ns) / 1e9 / result->measured_s;
 	out->lag = thread->lag;

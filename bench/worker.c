@@ -258,8 +258,7 @@ static void command_done(struct initiator_cmd *io, enum initiator_outcome outcom
 	switch (outcome) {
 	case INITIATOR_GOOD:
 		sample(command);
-		if (command->counted)
-			tally_good(command, now);
+		tally_good(command, now);
 		command_end(command, VERIFY_GOOD, now);
 		break;
 	case INITIATOR_BUSY:
