@@ -306,8 +306,8 @@ static void worker_begin(struct worker *worker, uint64_t now_ns)
 	struct command *command;
 
 	if (worker->step_ns > 0) {
-		/* Those of the workers lie evenly in time. */
-		worker->next_ns = (double)now_ns +
+		/* By the plan, however late this thread is; the workers' lie evenly in time. */
+		worker->next_ns = (double)max_u64(worker->lane->thread->from_ns, worker->begin_ns) +
 				  worker->step_ns * worker->load.worker / worker->load.workers;
 		worker->base_ns = (uint64_t)worker->next_ns;
 		pump(worker, now_ns);
