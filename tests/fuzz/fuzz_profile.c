@@ -31,9 +31,12 @@ static void check_points(const struct matrix *matrix)
 	struct bench_fault fault;
 	int err = matrix_points(matrix, NULL, 0, &plan, &fault);
 
-	if (err && (err != -EINVAL || plan.points))
-		abort();
-	if (!err && (plan.point_count == 0 || plan.point_count > MATRIX_POINTS_MAX))
+	if (err) {
+		if (err != -EINVAL || plan.points)
+			abort();
+		return;
+	}
+	if (!plan.points || plan.point_count == 0 || plan.point_count > MATRIX_POINTS_MAX)
 		abort();
 	for (unsigned i = 0; i < plan.point_count; i++) {
 		const struct bench_stream *s = &plan.points[i].streams[0];
