@@ -2,10 +2,10 @@
 /*
  * Runs one point of a plan: sessions, workers, threads, clocks; gives a result.
  *
- * Threads have a libev loop each and share nothing but counters that the caller's thread reads
- * once a tick; sessions are dealt over threads portal by portal, so that each thread has every
- * path if there are enough. Sessions stay logged in from point to point as long as their
- * number does not change.
+ * Threads have a libev loop each and share nothing but counters that the caller's thread takes
+ * over once a tick; sessions are dealt over threads portal by portal, so that each thread has
+ * every portal: there are never more threads than sessions of a portal. Sessions stay logged in
+ * from point to point as long as their number does not change.
  */
 #ifndef BENCH_ENGINE_H
 #define BENCH_ENGINE_H
@@ -37,9 +37,13 @@ struct engine_progress {
 struct engine_hooks {
 	void *arg;
 	void (*progress)(void *arg, const struct engine_progress *progress); /* once a second */
-	void (*began)(
-		void *arg); /* the measured time begins; nothing is counted before it returns */
-	void (*ended)(void *arg); /* all commands are answered */
+	/*
+	 * The measured time begins and is over. At both moments no command is under way: what the
+	 * target counts between them is what is counted here, and nothing else of this engine.
+	 * More than one pair if the point wants a steady measurement.
+	 */
+	void (*began)(void *arg);
+	void (*ended)(void *arg);
 };
 
 /*
@@ -59,7 +63,10 @@ int engine_read(struct engine *engine, unsigned lun, uint64_t offset, void *buf,
 int engine_fill(struct engine *engine, const struct bench_point *point,
 		const struct engine_hooks *hooks, struct bench_fault *fault);
 
-/* VERIFY may be NULL. RESULT is the caller's (bench_result_free). */
+/*
+ * VERIFY may be NULL; with it there is one thread, and a violation ends the run early. RESULT is
+ * the caller's (bench_result_free), also of a run that was interrupted; NULL if this fails.
+ */
 int engine_run(struct engine *engine, const struct bench_point *point, struct verify *verify,
 	       const struct engine_hooks *hooks, struct bench_result **result,
 	       struct bench_fault *fault);

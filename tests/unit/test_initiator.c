@@ -190,7 +190,7 @@ static void serve(int fd)
 			break;
 		case 0x06:
 			make_header(answer, request, 0x26, 0x80, 0);
-			put(fd, answer, NULL, 0);
+			put(fd, answer, "", 0);
 			return;
 		}
 	}
