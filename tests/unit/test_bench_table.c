@@ -72,7 +72,9 @@ static void make_bad(void)
 	r->local = true;
 	make_expect("iops>=100k, write.p99.9<1ms, p99.9999<1s");
 	outcome.verified = true;
-	outcome.verify = (struct verify_counts){ 1240560, 2894640, 2 };
+	outcome.verify = (struct verify_counts){ .blocks_written = 1240560,
+						 .blocks_read = 2894640,
+						 .unknown = 2 };
 	outcome.violation = "LUN 1 block 7: a lost write";
 }
 
