@@ -168,6 +168,10 @@ compare:
 	@$(MAKE) MODE=release all build/release/tests/ceiling
 	@tests/compare/compare.py $(COMPARE_ARGS)
 
+bench: deps
+	@$(MAKE) MODE=release all
+	@conf/bench.sh
+
 run: deps
 	@$(MAKE) MODE=release all
 	@exec conf/run.sh
@@ -194,7 +198,7 @@ install: all man
 clean:
 	rm -rf $(filter-out build/guest,$(wildcard build/*))
 
-.PHONY: all tests deps tidy layers test-builds check check-full fuzz fuzz-run compare \
+.PHONY: all tests deps tidy layers test-builds check check-full fuzz fuzz-run compare bench \
 	run man install clean FORCE
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
