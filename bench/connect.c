@@ -71,6 +71,7 @@ static int deal_sessions(struct engine *engine, unsigned each)
 {
 	unsigned portals = engine->setup->portal_count;
 
+	assert(each > 0 && engine->thread_count > 0);
 	engine->sessions = calloc((size_t)portals * each, sizeof(struct session));
 	if (!engine->sessions)
 		return -ENOMEM;

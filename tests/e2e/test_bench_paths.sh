@@ -32,11 +32,16 @@ EOF2
 start_yoked "$T/yoke.conf"
 urls=("iscsi://127.0.0.1:$left/$iqn/0" "iscsi://127.0.0.1:$right/$iqn/0")
 
-# bench OPTION...: measures, and leaves $T/run.json.
+# bench OPTION...: measures, and leaves $T/run.json; begin: in the background, as $pid.
+options=(--json "$T/run.json" --destroy --no-fill --warmup 0)
 bench() {
 	rm -f "$T/run.json"
-	timeout 100 "$YOKE_BUILD/yoke-bench" --json "$T/run.json" --destroy --no-fill --warmup 0 "$@" \
-		>"$T/out" 2>"$T/err" </dev/null
+	timeout 100 "$YOKE_BUILD/yoke-bench" "${options[@]}" "$@" >"$T/out" 2>"$T/err" </dev/null
+}
+begin() {
+	rm -f "$T/run.json"
+	"$YOKE_BUILD/yoke-bench" "${options[@]}" "$@" >"$T/out" 2>"$T/err" </dev/null &
+	pid=$!
 }
 
 # of EXPRESSION: of the measurement; j is all of it, y the part that is ours.
@@ -131,17 +136,15 @@ digest() {
 sessions = json.load(sys.stdin)["sessions"]
 sys.exit(not any(s["keys"]["HeaderDigest"] == "CRC32C" and s["read_ops"] for s in sessions))'
 }
-bench --rw randread --qd 4 --time 60s --header-digest "iscsi://[::1]:$six/$iqn/0" &
-pid=$!
+begin --rw randread --qd 4 --time 60s --header-digest "iscsi://[::1]:$six/$iqn/0"
 wait_for 30 digest && digests=True || digests=False
-pkill -INT -P $pid || true
+kill -INT $pid
 wait $pid || true
 holds header_digests_over_ipv6 "$digests" "ios > 0 and total['errors'] == 0"
 
 # The whole daemon goes and comes back, and counts from nothing.
 before=$(served)
-bench --rw randrw:50 --qd 8 --time 5s "${urls[@]}" &
-pid=$!
+begin --rw randrw:50 --qd 8 --time 5s "${urls[@]}"
 busy() { [ "$(served)" -gt $((before + 1000)) ]; }
 wait_for 30 busy || fail "yoke-bench does nothing"
 kill_yoked
