@@ -3,8 +3,7 @@
  * JSON files: one a measurement, because fio-plot adds up the jobs of one file.
  *
  * Invariants:
- *  1. A file that is there is whole: it is written beside its place and moved there.
- *  2. Members are only added within a version of the schema.
+ *  1. Members are only added within a version of the schema.
  *
  * Not here: fio's members (json_fio.c), ours (json_yoke.c).
  * Spec: man/yoke-bench-json.5; the json+ output of fio(1).
@@ -13,11 +12,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/json_int.h"
+#include "bench/whole.h"
 
 json_t *json_outcome(const struct outcome *outcome)
 {
@@ -41,35 +39,15 @@ void json_file_name(const char *file, unsigned number, unsigned count, char *nam
 		snprintf(name, size, "%.*s-%0*u%s", stem, file, digits, number, file + stem);
 }
 
-static int refuse(struct bench_fault *fault, const char *file, int err)
+static int dump(FILE *f, const void *json)
 {
-	snprintf(fault->text, sizeof(fault->text), "%.200s: %s. Name a file that can be written",
-		 file, strerror(err));
-	return -err;
+	errno = 0;
+	if (!json_dumpf(json, f, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) && fputc('\n', f) != EOF)
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 int json_write(const char *file, const json_t *json, struct bench_fault *fault)
 {
-	char *beside;
-	FILE *f;
-	int err = 0;
-
-	if (asprintf(&beside, "%s.part", file) < 0)
-		return refuse(fault, file, ENOMEM);
-	f = fopen(beside, "w");
-	if (!f) {
-		err = errno;
-		free(beside);
-		return refuse(fault, file, err);
-	}
-	if (json_dumpf(json, f, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) || fputc('\n', f) == EOF)
-		err = errno ? errno : EIO;
-	if (fclose(f) && !err)
-		err = errno;
-	if (!err && rename(beside, file))
-		err = errno;
-	if (err)
-		unlink(beside);
-	free(beside);
-	return err ? refuse(fault, file, err) : 0;
+	return whole_write(file, dump, json, fault);
 }
