@@ -129,6 +129,7 @@ $(B)/%.o: %.c $(B)/flags
 $(B)/tests/unit/%.o: private EXTRA = $(CHECK_CFLAGS)
 $(B)/core/version.o: private EXTRA = -DYOKE_VERSION='"$(VERSION)"'
 $(B)/core/version.o: $(B)/version
+$(B)/bench/report_page.o: $(wildcard bench/report*.html bench/report*.css bench/report*.js)
 
 # Rewritten only when they change: other flags rebuild all objects, a removed source its archive.
 stamp = @mkdir -p $(@D); echo '$(1)' | cmp -s - $@ || echo '$(1)' >$@
@@ -154,6 +155,7 @@ test-builds: deps
 check: test-builds
 	@tests/run $(TESTS_ARGS)
 check-full: test-builds
+	@tests/deps full
 	@tests/run --full $(TESTS_ARGS)
 
 fuzz:
