@@ -11,6 +11,7 @@
 
 #include "bench/discover.h"
 #include "bench/profile.h"
+#include "bench/report.h"
 #include "bench/run.h"
 #include "core/version.h"
 
@@ -19,7 +20,7 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char *const *argv);
 } subcommands[] = {
-	{ NULL, NULL },
+	{ "report", report_main },
 };
 
 static unsigned width_of(int fd)
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
 	/* A lost connection, and `yoke-bench ... | head`, are errors and no reason to die. */
 	signal(SIGPIPE, SIG_IGN);
 	for (unsigned i = 0; i < ARRAY_LEN(subcommands); i++)
-		if (argc > 1 && subcommands[i].name && strcmp(argv[1], subcommands[i].name) == 0)
+		if (argc > 1 && strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
 	return measure(argc, argv);
 }

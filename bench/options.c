@@ -439,7 +439,7 @@ static void wrap(FILE *out, const char *text, unsigned column, unsigned width)
 void options_help(FILE *out)
 {
 	fputs("usage: yoke-bench [OPTIONS] iscsi://[USER@]HOST[:PORT]/TARGET/LUN ...\n"
-	      "       yoke-bench report A.json [B.json] --out FILE.html\n\n"
+	      "       yoke-bench report A.json... [--against B.json...] --out FILE.html\n\n"
 	      "Measures iSCSI LUNs over all the portals that are named. Sizes are like 4K (K M G T are\n"
 	      "powers of 1024), times like 30s. yoke-bench(1) says how to read the numbers.\n",
 	      out);

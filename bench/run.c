@@ -195,8 +195,6 @@ static int prepare(struct run *run, struct bench_fault *fault)
 		snprintf(fault->text, sizeof(fault->text), "out of memory");
 		return -ENOMEM;
 	}
-	if (o->report)
-		return refuse(fault, "--report: not built yet in this version. Leave it out");
 	if (o->cross_check)
 		err = cross_check_new(o->cross_check, &run->plan->setup, &run->check, fault);
 	err = err ? err : engine_new(&run->plan->setup, &run->engine, fault);

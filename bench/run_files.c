@@ -13,6 +13,7 @@
 
 #include "bench/csv.h"
 #include "bench/json.h"
+#include "bench/report.h"
 #include "bench/run_int.h"
 
 static int tell(const struct run *run, const char *file, int err)
@@ -82,6 +83,26 @@ static int write_csv(const struct run *run)
 	return err ? tell(run, file, err) : 0;
 }
 
+static int write_report(const struct run *run)
+{
+	struct report_run *runs = calloc(run->count, sizeof(*runs));
+	struct report report = { .runs = runs, .count = run->count };
+	struct bench_fault fault = { "--report: out of memory" };
+	int err = runs ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < run->count && !err; i++) {
+		runs[i].json = json_outcome(&run->outcomes[i]);
+		err = runs[i].json ? 0 : -ENOMEM;
+	}
+	err = err ? err : report_write(run->options->report, &report, &fault);
+	if (err)
+		run_say(run->streams->err, "%s", fault.text);
+	for (unsigned i = 0; runs && i < run->count; i++)
+		json_decref(runs[i].json);
+	free(runs);
+	return err;
+}
+
 int run_files(const struct run *run)
 {
 	int err = 0;
@@ -91,6 +112,8 @@ int run_files(const struct run *run)
 	if (run->options->json)
 		err = write_json(run);
 	if (run->options->csv && write_csv(run))
+		err = -EIO;
+	if (run->options->report && write_report(run))
 		err = -EIO;
 	return err;
 }

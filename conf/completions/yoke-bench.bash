@@ -12,7 +12,7 @@ _yoke_bench() {
 
 	COMPREPLY=()
 	if [ "${COMP_WORDS[1]}" = report ] && [ "$COMP_CWORD" -gt 1 ]; then
-		options="--out"
+		options="--against --out"
 		prev=report
 	fi
 	case $prev in
