@@ -21,6 +21,7 @@ static int parse(const char *line)
 	char *argv[64] = { "yoke-bench" }, *rest = words;
 	int argc = 1, err;
 
+	options_free(&options);
 	snprintf(words, sizeof(words), "%s", line);
 	for (char *word; (word = strsep(&rest, " "));) {
 		for (char *c = word; *c; c++)
