@@ -42,8 +42,9 @@ const groups = (rows, key) => {
 		map.set(row[key], [...map.get(row[key]) || [], row]);
 	return [...map.values()];
 };
-const longName = m => `${m.name}, ${plural(m.sessions, "session")}, depth ${show.count(m.depth)}` +
-	(at(m.y, "point", "repeats") > 1 ? `, run ${said(m.y, "point", "repeat")}` : "");
+const runOf = m => at(m.y, "point", "repeats") > 1 ? `, run ${said(m.y, "point", "repeat")}` : "";
+const allName = m => `${m.name}, ${plural(m.sessions, "session")}, depth ${show.count(m.depth)}`;
+const longName = m => allName(m) + runOf(m);
 
 // A part of the page that fails says so; data that came from outside may be anything.
 function part(place, fill) {
@@ -249,7 +250,7 @@ function kneeChart(place, all) {
 			layers: sessions.map((n, i) => ({ type: "line", dots: true,
 				name: plural(n, "session"), color: ordered(i, sessions.length),
 				values: rows.filter(m => m.sessions === n).sort((a, b) => a.depth - b.depth)
-					.map(m => [m.iops, m.p99, `${longName(m)}: ${show.count(m.iops)} ` +
+					.map(m => [m.iops, m.p99, `${allName(m)}: ${show.count(m.iops)} ` +
 						`IOPS, p99 ${show.us(m.p99)}`]) })) });
 	}
 	table(place, [{ name: "load", left: true, text: m => m.name },
@@ -273,7 +274,7 @@ function gainChart(place, all) {
 		const layers = depths.map((same, i) => ({ type: "line", dots: true, of: same,
 			name: `depth ${same[0].each}`, color: ordered(i, depths.length),
 			values: [...same].sort((a, b) => a.sessions - b.sessions)
-				.map(m => [m.sessions, m.iops, `${longName(m)}: ${show.count(m.iops)} IOPS`]) }));
+				.map(m => [m.sessions, m.iops, `${allName(m)}: ${show.count(m.iops)} IOPS`]) }));
 		lines.push(...layers.map(l => ({ ...l, load: rows[0].name })));
 		chart(place, { title: `IOPS over sessions, ${rows[0].name}`, xLabel: "sessions",
 			yLabel: "IOPS", layers, alwaysNamed: true,
@@ -293,7 +294,7 @@ function gainChart(place, all) {
 
 function listPoints(place, all, choose) {
 	table(place, [{ name: "point", left: true, text: m => String(m.number) },
-		{ name: "load", left: true, text: m => m.name },
+		{ name: "load", left: true, text: m => m.name + runOf(m) },
 		{ name: "sessions", text: m => show.count(m.sessions) },
 		{ name: "depth", text: m => show.count(m.depth) }, { name: "IOPS", text: m => show.count(m.iops) },
 		{ name: "MiB/s", text: m => show.digits(at(m.y, "sides", "total", "bytes_per_s") / MIB) },
@@ -321,7 +322,7 @@ function ratio(ours, theirs, figure, within) {
 		known_ ? middle * (1 - inside[0] / 2) / (1 + inside[1] / 2) : null;
 	const high = sure ? Math.max(...a) / Math.min(...b) :
 		known_ ? middle * (1 + inside[0] / 2) / (1 - inside[1] / 2) : null;
-	return { name: longName(ours[0]).replace(/, run \d+$/, ""), at: middle, low, high, sure,
+	return { name: allName(ours[0]), at: middle, low, high, sure,
 		 a: median(a), b: median(b) };
 }
 

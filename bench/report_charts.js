@@ -272,7 +272,7 @@ function cpuChart(place, y) {
 	overTime(place, y, { lines: [{ name: "used by this program", color: "var(--read)",
 		values: column(y, "cpu"), whole: at(y, "host", "cpu") }],
 		yLabel: "processors", text: show.digits, rule: limit < Infinity ? limit : null,
-		summary: `The busiest of ${plural(threads.length, "thread")} used ` +
+		summary: `Of ${plural(threads.length, "thread")} the busiest used ` +
 			`${show.percent(busiest)} of a processor. The dashed line is all that they can ` +
 			`use of the ${plural(at(y, "host", "cpus"), "processor")} allowed.` });
 	table(place, [{ name: "thread", left: true, text: (_, i) => String(i) },

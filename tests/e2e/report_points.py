@@ -163,6 +163,10 @@ def stall():
                      {"code": "paths", "text": "192.0.2.2:3260 had 22.1 % of the commands, less than "
                       "half of its fair share"}]
     y["steady"].update(met=False, range_share=.41, drift_share=.124)
+    y["verify"] = {"blocks_written": 1200, "blocks_read": 900, "writes_unknown": 2, "violation":
+                   "LUN 0, block 17 (bytes 69632 to 73727): a lost write\n"
+                   "  read 1.203411 to 1.203502 s by session 1 of portal 0 (127.0.0.1:3260): version 15\n"
+                   "  version 20: written 0.9 to 1.1 s by session 0 of portal 0, GOOD; read 3 times"}
     y["expect"] = [{"condition": "iops>=100k", "met": True, "limit_iops": 1e5, "value_iops": 113000.0},
                    {"condition": "p99<=2ms", "met": False, "limit_us": 2000.0, "value_us": 3400.5}]
     return doc

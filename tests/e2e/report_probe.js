@@ -39,6 +39,9 @@ addEventListener("load", () => setTimeout(() => {
 			if (/NaN|Infinity|undefined/.test(mark.outerHTML))
 				fault("is drawn nowhere", svg);
 	}
+	for (const value of document.querySelectorAll(".tile b"))
+		if (value.textContent.length < 10 && value.getClientRects().length > 1)
+			fault("is broken in two", value);
 	for (const part of document.querySelectorAll(".tile, figure, .verdict")) {
 		for (const node of shown(part) ? part.querySelectorAll("*:not(.table *)") : [])
 			if (shown(node) && !inside(node.getBoundingClientRect(), part.getBoundingClientRect()))

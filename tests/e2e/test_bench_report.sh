@@ -101,6 +101,38 @@ for path in glob.glob("pages/*.html"):
     assert "<" not in page.scripts[0] and page.scripts[0].isascii(), name
 EOF
 
+# At the end of a run: the data are those of its JSON files.
+port=$(free_port)
+cat >yoke.conf <<CONF
+node "e2e" {
+  state_dir = "$T"
+  control = "$T/yoked.sock"
+}
+portal "only" { listen = { "127.0.0.1:$port" }  group = 1 }
+backing "ram" { driver = "ram"  size = "16M" }
+target "iqn.2026-11.org.yoke:e2e" {
+  portals = { "only" }  allow = { "*" }
+  lun "0" { backing = "ram" }
+}
+CONF
+start_yoked yoke.conf
+timeout 100 "$YOKE_BUILD/yoke-bench" "iscsi://127.0.0.1:$port/iqn.2026-11.org.yoke:e2e/0" \
+	--rw randrw:50 --qd 1,4 --repeat 2 --time 1 --warmup 0 --json run.json --report run.html \
+	>said 2>&1 || fail "a run with --report: $(cat said)"
+stop_yoked
+python3 - <<'EOF' || fail "the report of a run is not what it measured"
+import json
+import re
+
+text = open("run.html", encoding="utf-8").read()
+runs = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])["runs"]
+for i, run in enumerate(runs):
+    told, kept = run["json"]["yoke"], json.load(open(f"run-{i + 1}.json"))["yoke"]
+    assert told["sides"]["total"]["ops"] == kept["sides"]["total"]["ops"] > 0, i
+    assert told["point"] == kept["point"] and told["point"]["repeat"] == i // 2 + 1, i
+assert len(runs) == 4
+EOF
+
 # refused STATUS PATTERN WORDS...: one line that matches, and the page that was there stays.
 refused() {
 	local status=$1 pattern=$2 rc=0
