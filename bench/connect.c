@@ -150,8 +150,10 @@ int engine_connect(struct engine *engine, unsigned each, unsigned threads,
 	if (each * engine->setup->portal_count > BENCH_SESSIONS_MAX)
 		return engine_say(fault, -EINVAL, "%u sessions on each of %u portals: more than %u",
 				  each, engine->setup->portal_count, BENCH_SESSIONS_MAX);
-	if (engine->sessions_each != each || engine->thread_count != threads) {
+	if (engine->sessions_each != each || engine->thread_count != threads ||
+	    engine->tapped != (engine->job.verify != NULL)) {
 		engine_disconnect(engine);
+		engine->tapped = engine->job.verify != NULL;
 		rc = threads_make(engine, threads, fault);
 		if (rc == 0 && deal_sessions(engine, each) != 0)
 			rc = engine_say(fault, -ENOMEM, "no memory for %u sessions", each);

@@ -182,6 +182,7 @@ struct engine {
 	unsigned thread_count;
 	struct session *sessions; /* portal by portal */
 	unsigned session_count, sessions_each;
+	bool tapped; /* the sessions are: their job is verified */
 	struct job job;
 	sem_t wake;              /* something happened that the caller waits for */
 	atomic_bool interrupted; /* by the user */
@@ -237,6 +238,8 @@ void worker_init(struct worker *worker);
 void workers_start(struct thread *thread, uint64_t now_ns, bool first);
 /* No command begins; `idle` as soon as all are answered. */
 void workers_quiet(struct thread *thread);
+/* Verify found something: the run ends. */
+void workers_violated(struct thread *thread);
 void workers_look_for_timeouts(struct thread *thread, uint64_t now_ns);
 /* Commands without a path try again. */
 void workers_resume(struct thread *thread, uint64_t now_ns);

@@ -82,6 +82,8 @@ static void drop(struct initiator *in)
 	in->dirty = in->broken = false;
 	in->fresh = 0;
 	in->state = INITIATOR_DOWN;
+	tap_close(in->tap);
+	in->tap = NULL;
 	if (in->iscsi) {
 		in->in_service = true; /* its callbacks are to do nothing */
 		iscsi_destroy_context(in->iscsi);
@@ -272,6 +274,22 @@ static void send_ready(struct initiator *in)
 		      sizeof(test_unit_ready), NULL, 0);
 }
 
+static void tap_wrong(void *arg, const char *text)
+{
+	struct initiator *in = arg;
+
+	in->ops->wrong(in, text);
+}
+
+static void tap(struct initiator *in)
+{
+	ev_io_stop(in->loop->ev, &in->io);
+	in->tap = tap_open(in->loop->ev, iscsi_get_fd(in->iscsi), in->conf.header_digest, tap_wrong,
+			   in);
+	if (in->tap == NULL)
+		initiator_break(in, "no memory or descriptors to look at what the target sends");
+}
+
 static void login_done(struct iscsi_context *iscsi, int status, void *data, void *arg)
 {
 	struct initiator *in = arg;
@@ -291,6 +309,8 @@ static void login_done(struct iscsi_context *iscsi, int status, void *data, void
 		initiator_break(in, in->error);
 		return;
 	}
+	if (in->conf.tapped)
+		tap(in);
 	in->state = INITIATOR_READYING;
 	in->ready_lun = in->ready_tries = 0;
 	send_ready(in);

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "bench/engine.h"
+#include "bench/tap.h"
 
 enum initiator_outcome {
 	INITIATOR_GOOD,
@@ -53,6 +54,7 @@ struct initiator_conf {
 	const char *name;
 	const struct bench_chap *chap; /* user "": none */
 	bool header_digest;
+	bool tapped;          /* look at what libiscsi does not tell: tap.h */
 	const unsigned *luns; /* [lun_count], made ready before it is up */
 	unsigned lun_count;
 	uint32_t run;       /* of the ISID: the same for all sessions of a process */
@@ -63,6 +65,8 @@ struct initiator_ops {
 	void (*up)(struct initiator *initiator);
 	/* REASON is for people. Its commands are given back, LOST, right after. */
 	void (*down)(struct initiator *initiator, const char *reason);
+	/* What the target sent answers nothing, or again; only if conf.tapped. */
+	void (*wrong)(struct initiator *initiator, const char *text);
 	/* COUNT commands were handed to the socket. May be NULL. */
 	void (*sent)(struct initiator *initiator, unsigned count, uint64_t now_ns);
 };
@@ -91,6 +95,7 @@ struct initiator {
 	uint64_t stalls; /* commands that had to wait for room in the command window */
 
 	struct iscsi_context *iscsi;
+	struct tap *tap;
 	struct ev_io io;
 	int events;                 /* that io waits for */
 	bool broken;                /* seen in a callback of libiscsi, acted on after it */

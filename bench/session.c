@@ -93,7 +93,22 @@ static void session_sent(struct initiator *in, unsigned count, uint64_t now_ns)
 	thread->in_flight += count;
 }
 
+static void session_wrong(struct initiator *in, const char *text)
+{
+	struct session *session = container_of(in, struct session, in);
+	struct engine *engine = session->thread->engine;
+	char where[400];
+
+	if (!engine->job.verify)
+		return;
+	snprintf(where, sizeof(where), "session %u of portal %u (%.100s): %.200s",
+		 session->index + 1, session->portal + 1, in->conf.portal, text);
+	verify_report(engine->job.verify, where);
+	workers_violated(session->thread);
+}
+
 static const struct initiator_ops session_ops = { .up = session_up,
+						  .wrong = session_wrong,
 						  .down = session_down,
 						  .sent = session_sent };
 
@@ -106,6 +121,7 @@ void session_init(struct session *session, struct thread *thread, unsigned porta
 		.name = setup->initiator,
 		.chap = &setup->chap,
 		.header_digest = setup->header_digest,
+		.tapped = thread->engine->tapped,
 		.luns = setup->luns,
 		.lun_count = setup->lun_count,
 		.run = thread->engine->run,

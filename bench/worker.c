@@ -138,8 +138,12 @@ static void command_send(struct command *command, uint64_t now_ns)
 		command->session = lane->sessions[path];
 		if (initiator_rw(&command->session->in, &command->io, lun->lun, command->write,
 				 command->offset / lun->block_bytes, lun->block_bytes, command->buf,
-				 command->length))
+				 command->length)) {
+			if (command->verify)
+				verify_sent(command->verify, command->session->portal,
+					    command->session->index);
 			return;
+		}
 		/* It is going down, and will say so at the end of the turn. */
 		path_done(&lane->paths[path]);
 		path_set_up(&lane->paths[path], false, now_ns);
@@ -181,17 +185,21 @@ static void command_next(struct command *command, uint64_t now_ns)
 	}
 }
 
+void workers_violated(struct thread *thread)
+{
+	atomic_store(&thread->engine->violated, true);
+	sem_post(&thread->engine->wake);
+	workers_quiet(thread);
+}
+
 static void command_end(struct command *command, enum verify_outcome outcome, uint64_t now_ns)
 {
 	struct thread *thread = command->worker->lane->thread;
 	struct engine *engine = thread->engine;
 
 	if (command->verify) {
-		if (!verify_end(engine->job.verify, command->verify, outcome, now_ns)) {
-			atomic_store(&engine->violated, true);
-			sem_post(&engine->wake);
-			workers_quiet(thread);
-		}
+		if (!verify_end(engine->job.verify, command->verify, outcome, now_ns))
+			workers_violated(thread);
 		command->verify = NULL;
 	}
 	assert(thread->active > 0);
