@@ -427,7 +427,7 @@ enum history_verdict history_end_read(struct history *history, struct history_op
 				      uint64_t value, uint64_t now)
 {
 	enum history_verdict verdict = HISTORY_FINE;
-	struct history_op *version;
+	struct history_op *version, before;
 	const struct history_op *other;
 	struct reg *reg;
 	uint32_t reg_number;
@@ -441,10 +441,11 @@ enum history_verdict history_end_read(struct history *history, struct history_op
 	if (version == NULL) {
 		verdict = judge_missing(history, reg_number, value);
 	} else {
+		before = *version;
 		add_read(version, read, now);
 		other = contradicting(version, version, reg);
 		if (other != NULL) {
-			remember_conflict(history, version, other);
+			remember_conflict(history, &before, other);
 			verdict = HISTORY_STALE;
 		}
 	}

@@ -164,7 +164,7 @@ static int create(struct journal *journal, const char *file, const struct journa
 	rc = posix_fallocate(journal->fd, 0, (off_t)journal->size);
 	if (rc)
 		rc = refuse(fault, rc, file, strerror(rc),
-			    "it takes 1.6 % of the range: make room or give a smaller --range");
+			    "it takes 1.6 % of the range: make room or give a smaller --size");
 	else
 		rc = map(journal, file, fault);
 	if (!rc && getrandom(&journal->id, sizeof(journal->id), 0) != sizeof(journal->id))
@@ -198,11 +198,11 @@ static int check_header(const struct header *header, const char *file,
 		snprintf(cause, sizeof(cause),
 			 "it is for LUN %u and %" PRIu64 " MiB, not LUN %u and %" PRIu64 " MiB",
 			 lun, blocks / 256, luns[i].lun, luns[i].blocks / 256);
-		return refuse(fault, EINVAL, file, cause, "use the same --lun and --range");
+		return refuse(fault, EINVAL, file, cause, "use the same --luns and --size");
 	}
 	if (count != lun_count) {
 		snprintf(cause, sizeof(cause), "it is for %u LUNs, not %u", count, lun_count);
-		return refuse(fault, EINVAL, file, cause, "use the same --lun and --range");
+		return refuse(fault, EINVAL, file, cause, "use the same --luns and --size");
 	}
 	return 0;
 }

@@ -51,7 +51,7 @@ static int check_memory(const struct verify *verify, uint64_t max, struct bench_
 		return 0;
 	snprintf(fault->text, sizeof(fault->text),
 		 "--verify of %llu MiB takes %llu MiB of memory, and may take %llu: verify less, "
-		 "with --range",
+		 "with --size",
 		 (unsigned long long)(verify->blocks / 256), (unsigned long long)(needed / MIB),
 		 (unsigned long long)(max / MIB));
 	return -ENOMEM;

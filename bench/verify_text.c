@@ -3,8 +3,8 @@
  * A violation as text: its name, the read, the versions that contradict each other.
  *
  *   LUN 0, block 17 (bytes 69632 to 73727): stale data: what had been read there before was newer
- *     read 1.203411 to 1.203502 s by session 1 of portal 0 (127.0.0.1:3260): version 15
- *     version 15: written 0.100012 to 0.101300 s by session 0 of portal 0 (...), GOOD; read 3 times, ...
+ *     read 1.203411 to 1.203502 s by session 2 of portal 1 (127.0.0.1:3260): version 15
+ *     version 15: written 0.100012 to 0.101300 s by session 1 of portal 1 (...), GOOD; read 3 times, ...
  *     version 20: written ...
  *
  * Invariants:
@@ -59,7 +59,8 @@ static void say_span(struct text *text, const struct verify *verify,
 		say(text, "no session");
 		return;
 	}
-	say(text, "session %u of portal %u", (span->who - 1) % 1024, (span->who - 1) / 1024);
+	say(text, "session %u of portal %u", (span->who - 1) % 1024 + 1,
+	    (span->who - 1) / 1024 + 1);
 	if (verify->setup)
 		say(text, " (%s)", verify->setup->portals[(span->who - 1) / 1024].address);
 }
@@ -205,6 +206,9 @@ void verify_say_damage(struct verify *verify, const struct verify_op *op, uint64
 static const char *order_name(const struct stamp_found *found, enum history_verdict verdict,
 			      const struct history_conflict *conflict)
 {
+	if (verdict == HISTORY_STRANGE && conflict->other_known &&
+	    conflict->other.value < HISTORY_PRIOR)
+		return "lost write: what an earlier run was promised is gone";
 	if (verdict == HISTORY_STRANGE)
 		return "strange contents: neither written by this run nor what was there before";
 	if (found->kind != STAMP_GOOD && found->kind != STAMP_ZERO)
@@ -228,7 +232,7 @@ void verify_say_order(struct verify *verify, const struct verify_op *op, uint64_
 		say_sectors(&text, verify, found, block);
 	if (conflict->read_known)
 		say_version(&text, verify, &conflict->read);
-	else
+	else if (found->kind == STAMP_GOOD && found->stamp.run == verify->run)
 		say(&text, "\n  (overwritten too long ago for its history to be remembered)");
 	if (conflict->other_known)
 		say_version(&text, verify, &conflict->other);

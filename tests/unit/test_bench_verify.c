@@ -115,10 +115,10 @@ START_TEST(a_lost_write_is_named_with_both_histories)
 	promise(7, 1);
 	ck_assert(!get(7, 1));
 	says("LUN 4, block 7 (bytes 28672 to 32767): lost write", "version 1\n");
-	says("read 0.000006 to 0.000007 s by session 7 of portal 0: version 1", "");
-	says("\n  version 1: written 0.000000 to 0.000001 s by session 7 of portal 1, GOOD; "
-	     "read 2 times, first 0.000002 to 0.000003 s by session 7 of portal 0, last",
-	     "\n  version 2: written 0.000004 to 0.000005 s by session 7 of portal 1, GOOD; "
+	says("read 0.000006 to 0.000007 s by session 8 of portal 1: version 1", "");
+	says("\n  version 1: written 0.000000 to 0.000001 s by session 8 of portal 2, GOOD; "
+	     "read 1 time, first 0.000002 to 0.000003 s by session 8 of portal 1\n",
+	     "\n  version 2: written 0.000004 to 0.000005 s by session 8 of portal 2, GOOD; "
 	     "never read");
 }
 END_TEST
@@ -128,7 +128,7 @@ START_TEST(a_write_lost_on_fresh_storage_leaves_zeroes)
 	ck_assert(get(7, 1));
 	promise(7, 1);
 	ck_assert(!get(7, 1));
-	says("lost write", "zeroes from before this run: there before this run; read 2 times");
+	says("lost write", "zeroes from before this run: there before this run; read 1 time");
 }
 END_TEST
 
@@ -301,7 +301,7 @@ START_TEST(a_range_too_large_for_memory_is_refused)
 
 	luns[0].size_bytes = 4096 * GIB;
 	ck_assert_int_eq(verify_new(&big, &none, &fault), -ENOMEM);
-	ck_assert_ptr_nonnull(strstr(fault.text, "verify less, with --range"));
+	ck_assert_ptr_nonnull(strstr(fault.text, "verify less, with --size"));
 	big.range_bytes = 1 * MIB;
 	ck_assert_int_eq(verify_new(&big, &none, &fault), 0);
 	verify_free(none);
@@ -460,7 +460,8 @@ START_TEST(a_later_run_finds_what_was_promised)
 	ck_assert_int_eq(again(), 0);
 	memset(store + 10 * B, 0, B);
 	ck_assert_int_eq(again(), -EILSEQ);
-	says("block 10", "zeroes");
+	says("block 10", "lost write: what an earlier run was promised is gone\n");
+	says("by no session: all zeroes\n", "version 1: there before this run; never read");
 	unlink(journal);
 }
 END_TEST
