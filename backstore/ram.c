@@ -205,11 +205,13 @@ struct blk *ram_new(struct env *env, const struct backing_spec *spec)
 		return NULL;
 	memory = mmap(NULL, spec->size_bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED) {
+		ram_free(ram);
+		return NULL;
+	}
 	ram->backed = calloc(pieces(spec->size_bytes), sizeof(*ram->backed));
-	if (memory == MAP_FAILED || !ram->backed ||
-	    !pagemap_init(&ram->written, spec->size_bytes)) {
-		if (memory != MAP_FAILED)
-			munmap(memory, spec->size_bytes);
+	if (!ram->backed || !pagemap_init(&ram->written, spec->size_bytes)) {
+		munmap(memory, spec->size_bytes);
 		ram_free(ram);
 		return NULL;
 	}
