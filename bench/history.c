@@ -24,6 +24,8 @@
 /* Dropped versions that can still be shown at most; older ones are known only to be gone. */
 #define DROPPED 16384u
 
+#define MALLOC_BYTES 16u /* that it adds to each operation */
+
 enum state { READING, WRITING, KNOWN, UNKNOWN };
 
 struct history_op {
@@ -74,7 +76,8 @@ static uint64_t last_begin(const struct history_op *version)
 uint64_t history_bytes(uint64_t registers, uint64_t versions_max)
 {
 	return sizeof(struct history) + registers * sizeof(struct reg) +
-	       (versions_max + min_u64(DROPPED, versions_max)) * sizeof(struct history_op);
+	       versions_max * (sizeof(struct history_op) + MALLOC_BYTES) +
+	       min_u64(DROPPED, versions_max) * sizeof(struct history_op);
 }
 
 struct history *history_new(uint64_t registers, uint64_t versions_max)

@@ -89,7 +89,7 @@ urls() { echo "iscsi://127.0.0.1:$left/$iqn/$1" "iscsi://127.0.0.1:$right/$iqn/$
 read -ra ram <<<"$(urls 0)"
 read -ra disk <<<"$(urls 1)"
 
-if [ -n "${YOKE_FULL:-}" ]; then seconds=600; else seconds=6; fi
+if [ "${YOKE_FULL:-0}" = 1 ]; then seconds=600; else seconds=6; fi
 failures=()
 for at in 1 2 3 4; do
 	failures+=(--fail-path "$((1 + at % 2))@$((seconds * at / 5))s+1s")
