@@ -6,6 +6,8 @@
  *  1. It ends: each step has a deadline.
  *  2. What the target says is bounded by BENCH_PORTALS_MAX, and an address that is too long or
  *     unspecified (0.0.0.0, [::]) is left out.
+ *  3. So are names and addresses with anything but printable ASCII in them: they go to terminals
+ *     and files, and no URL can name them.
  *
  * Not here: sessions that carry commands (initiator.c), URLs (url.c).
  *
@@ -13,6 +15,7 @@
  */
 #include "bench/discover.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <iscsi/iscsi.h>
 #include <poll.h>
@@ -80,6 +83,13 @@ static void step_done(struct iscsi_context *iscsi, int status, void *data, void 
 		take_error(ask);
 }
 
+static bool is_plain(const char *text)
+{
+	while (isgraph((unsigned char)*text))
+		text++;
+	return !*text;
+}
+
 /* ADDRESS is HOST:PORT[,GROUP], or HOST alone for the usual port. */
 static void add_portal(struct ask *ask, const char *address)
 {
@@ -89,8 +99,8 @@ static void add_portal(struct ask *ask, const char *address)
 	int length = (int)strcspn(address, ",");
 
 	length = snprintf(clean, sizeof(clean), "%.*s%s", length, address, port ? "" : ":3260");
-	if (length >= (int)sizeof(clean) || strncmp(clean, "0.0.0.0:", 8) == 0 ||
-	    strncmp(clean, "[::]:", 5) == 0)
+	if (length >= (int)sizeof(clean) || !is_plain(clean) ||
+	    strncmp(clean, "0.0.0.0:", 8) == 0 || strncmp(clean, "[::]:", 5) == 0)
 		return;
 	for (unsigned i = 0; i < ask->count; i++)
 		if (strcmp(ask->found[i].address, clean) == 0)
@@ -109,6 +119,8 @@ static void discovery_done(struct iscsi_context *iscsi, int status, void *data, 
 	const char *wanted = ask->portal->target;
 
 	for (; address; address = address->next) {
+		if (!is_plain(address->target_name))
+			continue;
 		ask->targets++;
 		if (!*wanted && ask->targets == 1)
 			snprintf(ask->target, sizeof(ask->target), "%s", address->target_name);
