@@ -215,6 +215,9 @@ static int check_records(struct journal *journal, const char *file, struct bench
 	if (!word_valid(journal, UINT64_MAX, limit))
 		return refuse(fault, EBADMSG, file, "its header is damaged",
 			      "it proves nothing any more; give another file");
+	if (unpack(limit).number > JOURNAL_NUMBER_MAX / 2)
+		return refuse(fault, EBADMSG, file, "its sequences are used up",
+			      "give another file");
 	journal->next = journal->limit = unpack(limit).number;
 	for (uint64_t block = 0; block < journal->blocks; block++) {
 		for (unsigned i = 0; i < JOURNAL_ENTRIES; i++) {

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "bench/journal.h"
+#include "core/crc32c.h"
+#include "core/wire.h"
 
 static char dir[64], file[80];
 static struct journal *journal;
@@ -202,6 +204,28 @@ START_TEST(a_damaged_or_cut_or_foreign_file_is_refused)
 }
 END_TEST
 
+/* As whoever damages a file on purpose would: the check fits. */
+START_TEST(a_limit_without_room_above_it_is_refused)
+{
+	uint64_t word = (uint64_t)JOURNAL_LIMIT << 61 | (JOURNAL_NUMBER_MAX - 5) << 16;
+	uint8_t checked[24], bytes[8];
+	uint32_t crc;
+	int fd;
+
+	ck_assert_int_eq(reopen(), 0);
+	put_le64(checked, journal_id(journal));
+	put_le64(checked + 8, UINT64_MAX);
+	put_le64(checked + 16, word >> 16);
+	crc = crc32c(checked, sizeof(checked));
+	put_le64(bytes, word | (uint16_t)(crc ^ crc >> 16));
+	fd = open(file, O_WRONLY);
+	ck_assert_int_eq(pwrite(fd, bytes, sizeof(bytes), 2048), sizeof(bytes));
+	close(fd);
+	ck_assert_int_eq(reopen(), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(fault.text, "used up"));
+}
+END_TEST
+
 START_TEST(an_entry_of_another_block_or_journal_is_damage)
 {
 	uint8_t record[64];
@@ -263,6 +287,7 @@ int main(void)
 	tcase_add_test(tcase, sequences_of_a_later_run_are_greater);
 	tcase_add_test(tcase, a_killed_writer_leaves_what_it_had_promised);
 	tcase_add_test(tcase, a_damaged_or_cut_or_foreign_file_is_refused);
+	tcase_add_test(tcase, a_limit_without_room_above_it_is_refused);
 	tcase_add_test(tcase, an_entry_of_another_block_or_journal_is_damage);
 	tcase_add_test(tcase, other_luns_or_sizes_are_refused_with_both_named);
 	tcase_add_test(tcase, two_runs_at_a_time_are_refused);
