@@ -4,7 +4,6 @@
  *
  * Invariants:
  *  1. Files are looked at before the page is begun: one that is none of ours refuses all.
- *  2. What stands in a file never reaches a terminal as a control character.
  *
  * Not here: the page (report.c).
  */
@@ -97,13 +96,6 @@ static int read_all(struct arguments *a, struct bench_fault *fault)
 	return 0;
 }
 
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
-
 int report_main(int argc, char *const *argv)
 {
 	struct arguments a = { .runs = calloc((size_t)argc + 1, sizeof(*a.runs)) };
@@ -122,10 +114,8 @@ int report_main(int argc, char *const *argv)
 
 		code = report_write(a.out, &report, &fault) ? BENCH_LOST : BENCH_DONE;
 	}
-	if (code != BENCH_DONE) {
-		make_printable(fault.text);
+	if (code != BENCH_DONE)
 		run_say(stderr, "%s", fault.text);
-	}
 	for (unsigned i = 0; a.runs && i < a.count; i++)
 		json_decref(a.runs[i].json);
 	free(a.runs);

@@ -52,13 +52,16 @@ static void catch_signals(struct engine *engine)
 
 void run_say(FILE *err, const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
 
-	fputs("yoke-bench: ", err);
 	va_start(ap, fmt);
-	vfprintf(err, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fputc('\n', err);
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	fprintf(err, "yoke-bench: %s\n", text);
 }
 
 static void on_progress(void *arg, const struct engine_progress *progress)

@@ -22,7 +22,10 @@ struct run_streams {
 /* Runs OPTIONS, which options_plan() took. */
 enum bench_exit run_plan(const struct options *options, const struct run_streams *streams);
 
-/* A line to err, `yoke-bench: text`. */
+/*
+ * A line to err, `yoke-bench: text`. Control characters become `?`: some of it may be a target's
+ * or a file's.
+ */
 void run_say(FILE *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -74,6 +74,7 @@ refused missing_profile_file './none.conf: no such file\. ' --profile ./none.con
 printf 'profile "p" {\n  from = "x"\n  tells = "y"\n  pattern = { "rand" }\n  read = { 101 }\n}\n' >"$T/p.conf"
 refused wrong_profile "$T/p.conf:5: read: 101 is out of range\. Write 0 to 100" --profile "$T/p.conf" "$url/0"
 refused unit_of_size '--bs: "4KB" is not a size\. Write it like 4K' "${quick[@]}" --bs 4KB "$url/0"
+refused control_characters '--bs: "\?\[31m" is not a size' "${quick[@]}" --bs=$'\033[31m' "$url/0"
 refused unit_of_time '--time: "10x" is not a time\. Write it like 30s' --rw read --time 10x "$url/0"
 refused unit_of_expectation '--expect "p99<=2": ' "${quick[@]}" --expect 'p99<=2' "$url/0"
 refused secret_in_url 'URL of user me: a secret there' "${quick[@]}" "iscsi://me%hush@127.0.0.1:$port/$iqn/0"
