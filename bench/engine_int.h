@@ -205,6 +205,9 @@ int engine_connect(struct engine *engine, unsigned each, unsigned threads,
 		   const struct engine_hooks *hooks, struct bench_fault *fault);
 void engine_disconnect(struct engine *engine);
 
+/* Room in a thread's heap for its own, failures and sessions; lanes come on top. */
+#define THREAD_DUES (16u + BENCH_SESSIONS_MAX)
+
 /* thread.c: made first, so that they have sessions before they run. */
 int threads_make(struct engine *engine, unsigned count, struct bench_fault *fault);
 int threads_start(struct engine *engine, struct bench_fault *fault);

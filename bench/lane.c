@@ -143,7 +143,7 @@ int lanes_new(struct thread *thread)
 {
 	struct engine *engine = thread->engine;
 	const struct bench_point *point = engine->job.point;
-	unsigned first = 0, dues = thread->dues.room;
+	unsigned first = 0, dues = THREAD_DUES;
 
 	for (unsigned i = 0; i < point->stream_count; i++) {
 		const struct bench_stream *stream = &point->streams[i];

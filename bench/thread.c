@@ -23,7 +23,6 @@
 #include "bench/engine_int.h"
 
 #define PROBE_NS (10 * NS_PER_MS)
-#define DUES 16 /* its own, and failures; sessions come on top, lanes bring room for theirs */
 
 /* How late is this loop? Once in a while something is due for no other purpose. */
 static void probe(struct due *due, uint64_t now_ns)
@@ -135,7 +134,7 @@ static int thread_init(struct thread *thread, struct engine *engine, unsigned in
 	if (thread->timer_fd < 0)
 		return -errno;
 	thread->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-	if (!thread->ev || due_heap_grow(&thread->dues, DUES + BENCH_SESSIONS_MAX) != 0)
+	if (!thread->ev || due_heap_grow(&thread->dues, THREAD_DUES) != 0)
 		return -ENOMEM;
 	sem_init(&thread->done, 0, 0);
 	TAILQ_INIT(&thread->waiting);
