@@ -338,6 +338,7 @@ static int prepare(struct engine *engine, const struct bench_point *point, struc
 	const struct bench_setup *setup = engine->setup;
 
 	*job = (struct job){ .point = point, .verify = verify, .bounded = point->max_bytes > 0 };
+	engine->jobs++;
 	atomic_init(&job->budget, (int_fast64_t)min_u64(point->max_bytes, INT64_MAX));
 	if (point->time_ns == 0 && !job->bounded)
 		return engine_say(fault, -EINVAL, "neither a time nor a number of bytes");

@@ -184,6 +184,7 @@ struct engine {
 	unsigned session_count, sessions_each;
 	bool tapped; /* the sessions are: their job is verified */
 	struct job job;
+	unsigned jobs;           /* until now, this one included */
 	sem_t wake;              /* something happened that the caller waits for */
 	atomic_bool interrupted; /* by the user */
 	atomic_bool violated;    /* verify found something */

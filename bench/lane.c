@@ -80,6 +80,18 @@ static int lane_paths(struct lane *lane)
 	return 0;
 }
 
+/*
+ * Jobs of a run have other data each, or a repeat would write what the target has seen; another
+ * run with the same seed has the same. The lowest 28 bits are for the commands of all lanes.
+ */
+static uint64_t data_seed(const struct lane *lane)
+{
+	const struct engine *engine = lane->thread->engine;
+
+	return engine->job.point->seed + ((uint64_t)engine->jobs << 28) +
+	       ((uint64_t)(lane - lane->thread->lanes) << 24) + lane->thread->index;
+}
+
 /* The shared buffer for reads, one to write from, or one for each command. */
 static int lane_buffers(struct lane *lane)
 {
@@ -88,6 +100,7 @@ static int lane_buffers(struct lane *lane)
 	bool own = own_buffers(engine, lane->stream);
 	unsigned commands = lane->worker_count * lane->stream->depth;
 	enum bench_data data = engine->job.point->data;
+	uint64_t seed = data_seed(lane);
 
 	lane->buffers_size = block * (1 + (own ? commands : 1));
 	lane->buffers = mmap(NULL, lane->buffers_size, PROT_READ | PROT_WRITE,
@@ -100,10 +113,7 @@ static int lane_buffers(struct lane *lane)
 	for (unsigned i = 0; i < commands; i++) {
 		lane->commands[i].own = lane->buffers + block * (1 + (own ? i : 0));
 		if (own || i == 0)
-			data_prepare(data,
-				     engine->job.point->seed + engine->run + i * 64 +
-					     lane->thread->index,
-				     lane->commands[i].own, block);
+			data_prepare(data, seed + i * 64, lane->commands[i].own, block);
 	}
 	return 0;
 }

@@ -127,6 +127,20 @@ done
 [ "$(wc -l <"$T/run.csv")" -ge 3 ] && [ -s "$T/run-series.csv" ] || why="$why run.csv"
 result files_of_several_points "$why"
 
+# What is on LUN 0 after it was written once, with a seed and repeats: its checksum.
+written() { # SEED REPEATS
+	bench --rw write --bs 4K --qd 1 --size 256K --io-size 256K --time 30 --warmup 0 --no-fill --destroy \
+		--seed "$1" --repeat "$2" "$url/0" >"$T/out" 2>"$T/err" || { cat "$T/err"; return; }
+	head -c 256K "$T/plain.img" | sha256sum
+}
+once=$(written 7 1)
+[ "$(written 7 1)" = "$once" ] && why= || why="other data with the same seed"
+result a_seed_gives_the_same_data_again "$why"
+[ "$(written 7 2)" != "$once" ] && why= || why="the second time writes what is there"
+result repeats_write_other_data "$why"
+[ "$(written 8 1)" != "$once" ] && why= || why="the same data with another seed"
+result another_seed_gives_other_data "$why"
+
 # The examples of the manual page, shorter. The page has three.
 examples=0
 while IFS= read -r line; do
