@@ -118,14 +118,15 @@ static void report(const struct engine_hooks *hooks, const struct engine_progres
 		hooks->progress(hooks->arg, progress);
 }
 
-/* Ticks until the clock, the user or the end of the work says so. */
+/* Ticks until the clock, the user, the end of the work or of a filling in vain says so. */
 static int tick_until(struct engine *engine, struct bench_result *result, uint64_t until_ns,
 		      uint64_t zero_ns, const struct engine_hooks *hooks,
 		      struct engine_progress *progress)
 {
 	uint64_t next = initiator_now() + TICK_NS, now;
 
-	while ((now = initiator_now()) < until_ns && !stopped(engine) && !all_idle(engine)) {
+	while ((now = initiator_now()) < until_ns && !stopped(engine) && !all_idle(engine) &&
+	       !(engine->job.fill && progress->errors)) {
 		/* No interval of a few milliseconds at the end. */
 		if (now < next || until_ns - now < TICK_NS / 2) {
 			engine_wait(engine, min_u64(next > now ? next : UINT64_MAX, until_ns));

@@ -39,6 +39,7 @@ struct command {
 	uint64_t offset;
 	uint64_t intended_ns, first_ns; /* first_ns: when it really began */
 	uint64_t delay_ns;              /* before it is sent again */
+	unsigned losses;                /* how often its path went down under it */
 	uint64_t waiting_ns;            /* since when it has no path */
 	uint8_t *own;                   /* what it writes, and reads if that is judged */
 	uint8_t *buf;

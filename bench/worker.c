@@ -15,7 +15,9 @@
  *     to think; of an open loop's, the plan's, however late it begins.
  *  3. While verifying, a write that failed or was lost ends as unknown and is never sent again:
  *     the target may have done it, or do it later.
- *  4. Memory is allocated by lanes_new(), none by commands.
+ *  4. Every command ends, whatever the target does: with its paths up and down for ever, when it
+ *     has been lost LOSSES_MAX times and for the time that a command may take.
+ *  5. Memory is allocated by lanes_new(), none by commands.
  *
  * Not here: which offset (workload.c), which path (mpio/path.c), figures (tally.c), what is
  * allocated (lane.c).
@@ -28,6 +30,7 @@
 
 #define DELAY_MIN_NS NS_PER_MS
 #define DELAY_MAX_NS (64 * NS_PER_MS)
+#define LOSSES_MAX 4
 #define SAMPLE_EVERY 16 /* reads, one of which is looked at */
 
 void thread_error(struct thread *thread, const char *kind, const struct command *where)
@@ -115,6 +118,7 @@ static bool command_begin(struct command *command, uint64_t intended_ns, uint64_
 	command->intended_ns = intended_ns;
 	command->first_ns = now_ns;
 	command->delay_ns = 0;
+	command->losses = 0;
 	if (job->verify)
 		command->verify = verify_begin(job->verify, command->lun, command->write,
 					       command->offset, command->buf, command->length,
@@ -283,8 +287,11 @@ static void command_done(struct initiator_cmd *io, enum initiator_outcome outcom
 		command_fail(command, initiator_error(&command->session->in), now);
 		break;
 	case INITIATOR_LOST:
+		command->losses++;
 		if (command->verify && command->write)
 			command_fail(command, "write lost with its path", now);
+		else if (late && (thread->quiet || command->losses >= LOSSES_MAX))
+			command_fail(command, "lost with its path again and again", now);
 		else
 			retry(command, now);
 		break;

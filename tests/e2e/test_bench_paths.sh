@@ -113,6 +113,25 @@ holds an_unanswered_command_costs_its_path "total['errors'] == 0" "total['reconn
 	"total['retries'] >= 1" "job['read']['lat_ns']['max'] >= 1e9"
 ctl fault remove 1 >/dev/null
 
+# Its sessions come back each time, and lose the same commands again.
+number_of() { ctl --json fault list | python3 -c 'import json, sys; print(json.load(sys.stdin)["faults"][-1]["id"])'; }
+ctl fault add a stuck --op read >/dev/null
+bench --rw randread --qd 4 --time 1s --timeout 300ms "${urls[@]}" || true
+holds a_target_that_never_answers_does_not_keep_it "total['errors'] > 0 and ios == 0" \
+	"any('lost with its path' in e['text'] for e in y['errors'])"
+ctl fault remove "$(number_of)" >/dev/null
+ctl fault add a stuck --op write >/dev/null
+rc=0
+timeout 100 "$YOKE_BUILD/yoke-bench" --rw randread --size 8M --destroy --timeout 300ms "${urls[0]}" \
+	>"$T/out" 2>"$T/err" </dev/null || rc=$?
+if [ $rc = 2 ] && grep -q 'filling: path lost' "$T/err"; then
+	echo "ok filling_in_vain_ends"
+else
+	bad=1
+	echo "not ok filling_in_vain_ends: status $rc $(tail -n 3 "$T/err")"
+fi
+ctl fault remove "$(number_of)" >/dev/null
+
 ctl fault add a error --op read --error EIO --count 3 >/dev/null
 bench --rw randread --qd 8 --time 500ms "${urls[@]}" || true
 holds errors_are_counted_and_named "total['errors'] == 3" "'medium error' in y['errors'][0]['text']" \
