@@ -163,13 +163,19 @@ holds header_digests_over_ipv6 "$digests" "ios > 0 and total['errors'] == 0"
 
 # The whole daemon goes and comes back, and counts from nothing.
 before=$(served)
-begin --rw randrw:50 --qd 8 --time 5s "${urls[@]}"
+begin --rw randrw:50 --qd 8 --time 100s "${urls[@]}"
 busy() { [ "$(served)" -gt $((before + 1000)) ]; }
 wait_for 30 busy || fail "yoke-bench does nothing"
 kill_yoked
 start_yoked "$T/yoke.conf"
 before=0
 wait_for 30 busy || fail "yoke-bench did not come back"
+both_read() {
+	ctl --json session list | python3 -c 'import json, sys
+sys.exit(sum(s["read_ops"] > 0 for s in json.load(sys.stdin)["sessions"]) != 2)'
+}
+wait_for 30 both_read || fail "a session did not come back"
+kill -INT $pid
 wait $pid || true
 holds the_target_restarts "total['errors'] == 0 and total['ops'] == ios" "total['reconnects'] == 2"
 exit $bad
