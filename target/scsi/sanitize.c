@@ -23,8 +23,9 @@
  *    everything unmapped. OVERWRITE is there where they cannot: writing to a thin logical unit
  *    allocates, and reaches nothing of what it has given back.
  * 5. "Not through" is durable before the first io, and stays so until the operation has ended
- *    well or EXIT FAILURE MODE was allowed: after a restart in between it has failed. One that
- *    ended well but could not be noted has failed then too: that errs to the side of no data.
+ *    well or EXIT FAILURE MODE was allowed: after a restart in between it has failed. One whose
+ *    good end cannot be noted has failed at once: what hosts would write after it a restart
+ *    would close again.
  * 6. With INVERT every other pass is inverted, so that the last one leaves the pattern.
  *
  * Not here: CRYPTOGRAPHIC ERASE: there is no key of ours to change. Which commands go on
@@ -181,8 +182,7 @@ static void end_saved(struct lu_save *save, int error)
 {
 	struct scsi_lu *lu = container_of(save, struct scsi_lu, sanitize_save);
 
-	(void)error; /* invariant 5; the store has told of it */
-	conclude(lu->sanitize, 0);
+	conclude(lu->sanitize, error); /* invariant 5 */
 }
 
 static void finish(struct sanitize *san, int error)

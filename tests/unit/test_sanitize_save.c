@@ -145,7 +145,7 @@ START_TEST(a_failure_lasts_over_restarts_and_an_exit_that_is_not_noted_is_none)
 }
 END_TEST
 
-START_TEST(an_end_that_cannot_be_noted_is_an_end_and_a_failure_after_a_restart)
+START_TEST(an_end_that_cannot_be_noted_is_a_failure_before_a_restart_and_after_it)
 {
 	struct rig_task rig;
 
@@ -154,10 +154,14 @@ START_TEST(an_end_that_cannot_be_noted_is_an_end_and_a_failure_after_a_restart)
 	noted(0);
 	serve(1000);
 	noted(-EIO);
-	ck_assert_uint_eq(rig_sense(&rig), 0);
-	ck_assert_uint_eq(tur(other), 0);
+	ck_assert_uint_eq(rig_sense(&rig), FAILED);
+	ck_assert_uint_eq(rig_sense(rig_do(other, 0, CDB(0x2a, [8] = 1))), FAILED);
 	again(_i);
 	ck_assert_uint_eq(tur(other), FAILED);
+	send(&rig, EXIT_FAILURE_MODE, 0);
+	noted(0);
+	ck_assert_uint_eq(rig_sense(&rig), 0);
+	ck_assert_uint_eq(tur(other), 0);
 	stop();
 }
 END_TEST
@@ -218,8 +222,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_restart_in_the_middle_finds_it_failed, 0, 2 * ALL);
 	tcase_add_loop_test(tc, a_failure_lasts_over_restarts_and_an_exit_that_is_not_noted_is_none,
 			    0, ALL);
-	tcase_add_loop_test(tc, an_end_that_cannot_be_noted_is_an_end_and_a_failure_after_a_restart,
-			    0, ALL);
+	tcase_add_loop_test(
+		tc, an_end_that_cannot_be_noted_is_a_failure_before_a_restart_and_after_it, 0, ALL);
 	tcase_add_loop_test(tc, a_task_aborted_while_it_is_noted_leaves_the_operation, 0, 2 * ALL);
 	tcase_add_loop_test(tc, a_note_that_is_not_understood_is_a_failure, 0, 7);
 	suite_add_tcase(suite, tc);
