@@ -265,8 +265,12 @@ static int measure(struct run *run, unsigned repeat, unsigned point, struct benc
 	if (!err && !signals)
 		err = engine_run(run->engine, p, run->verify, &hooks, &result, fault);
 	live_end(&run->live);
+	if (!result && !err) {
+		refuse(fault, "interrupted");
+		err = -EINTR;
+	}
 	if (!result)
-		return err ? err : -EINTR;
+		return err;
 	if (run->check) {
 		cross_check_fill(run->check, result);
 		if (run->check_failed)
@@ -317,11 +321,14 @@ static enum bench_exit finish(struct run *run, int err)
 			code = BENCH_FAILED;
 	if (run->check_failed)
 		code = BENCH_FAILED;
+	/* What was not measured met nothing. */
+	if (run->options->expect_text && run->count < run->total)
+		code = BENCH_FAILED;
 	if (run_files(run))
 		code = BENCH_LOST;
-	if (!err || err == -EINTR)
-		return code;
-	return run->count ? BENCH_LOST : BENCH_REFUSED;
+	if (!run->count)
+		return BENCH_REFUSED;
+	return !err || err == -EINTR ? code : BENCH_LOST;
 }
 
 static void tear_down(struct run *run)
@@ -368,7 +375,7 @@ enum bench_exit run_plan(const struct options *options, const struct run_streams
 	for (unsigned r = 0; r < run.plan->repeat && !err; r++)
 		for (unsigned p = 0; p < run.plan->point_count && !err; p++)
 			err = measure(&run, r, p, &fault);
-	if (err && err != -EINTR)
+	if (err && (err != -EINTR || !run.count))
 		run_say(streams->err, "%s", fault.text);
 	code = finish(&run, err);
 	tear_down(&run);

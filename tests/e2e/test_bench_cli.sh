@@ -23,6 +23,7 @@ cat >"$T/yoke.conf" <<CONF
 node "e2e" {
   state_dir = "$T/state"
   control = "$T/yoked.sock"
+  faults = true
 }
 portal "left"  { listen = { "127.0.0.1:$port" }   group = 1 }
 portal "right" { listen = { "127.0.0.1:$right" }  group = 2 }
@@ -171,4 +172,19 @@ why=
 python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); r = j["jobs"][0]["read"]; assert r["runtime"] < 50000 and r["total_ios"] > 0' \
 	"$T/early.json" || why="$why, no whole file"
 result interrupted "${why:+$why: $(tail -c 1000 "$T/out" "$T/err")}"
+
+# In the middle of the filling, nothing has been measured: that is no success.
+held() { ctl --json fault list | python3 -c 'import json, sys
+sys.exit(not sum(f["held"] for f in json.load(sys.stdin)["faults"]))'; }
+ctl fault add large delay --op write --delay 300ms >/dev/null
+"$YOKE_BUILD/yoke-bench" "${quick[@]}" --expect 'iops>=1' "$url/4" >"$T/out" 2>"$T/err" </dev/null &
+pid=$!
+wait_for 30 held || fail "yoke-bench never filled"
+kill -INT $pid
+rc=0
+wait $pid || rc=$?
+why=
+[ $rc = 2 ] || why="exit status $rc"
+grep -q '^yoke-bench: interrupted while filling' "$T/err" || why="$why, another line"
+result interrupted_while_filling "${why:+$why: $(tail -c 1000 "$T/out" "$T/err")}"
 exit $bad
