@@ -105,7 +105,7 @@ def block_erase_leaves_nothing_in_a_file(t):
 def it_holds_up_neither_other_luns_nor_the_loop(t):
     with t.login() as session, t.login(lun=1) as beside:
         scsi.write(session, 0, os.urandom(MIB))
-        t.add_fault("disk", "delay", delay_ms=50, op="write")
+        t.add_fault("disk", "delay", delay_ms=500, op="write")
         run(session, sanitize(BLOCK_ERASE | IMMED)).good()
         last, rounds = 0, 0
         while tur(session) == IN_PROGRESS:
@@ -163,7 +163,7 @@ def a_device_that_fails_leaves_it_failed_until_the_way_out(t, ause):
 def a_restart_in_the_middle_leaves_it_failed(t, how):
     with t.login() as session:
         scsi.write(session, 0, os.urandom(MIB))
-        t.add_fault("disk", "delay", delay_ms=300, op="write")
+        t.add_fault("disk", "delay", delay_ms=3000, op="write")
         run(session, sanitize(BLOCK_ERASE | IMMED)).good()
     if how == "crash":
         t.process.kill()
