@@ -129,7 +129,13 @@ static int control_open(struct control *control, struct engine *engine, unsigned
 	return -ECONNREFUSED;
 }
 
-/* Sends what LUN is asked until it is neither busy nor has something else to tell. */
+/* True: it is busy or had something else to tell, and is to be asked again. */
+static bool wait_outcome(struct control *control)
+{
+	control_wait(control);
+	return control->outcome == INITIATOR_ATTENTION || control->outcome == INITIATOR_BUSY;
+}
+
 static bool ask(struct control *control, unsigned lun, const uint8_t *cdb, unsigned cdb_bytes,
 		void *buf, uint32_t length)
 {
@@ -138,8 +144,7 @@ static bool ask(struct control *control, unsigned lun, const uint8_t *cdb, unsig
 		memset(buf, 0, length);
 		if (!initiator_cdb(&control->in, &control->cmd, lun, cdb, cdb_bytes, buf, length))
 			return false;
-		control_wait(control);
-		if (control->outcome != INITIATOR_ATTENTION && control->outcome != INITIATOR_BUSY)
+		if (!wait_outcome(control))
 			break;
 	}
 	return control->outcome == INITIATOR_GOOD;
@@ -340,6 +345,21 @@ int control_mapped(struct engine *engine, const uint64_t *range_bytes, struct be
 	return 0;
 }
 
+/* All of it or nothing: parameter data may be shorter than what was asked for, blocks may not. */
+static bool read_blocks(struct control *control, const struct bench_lun *from, uint64_t offset,
+			void *buf, uint32_t length)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		control->outcome = INITIATOR_LOST;
+		if (!initiator_rw(&control->in, &control->cmd, from->lun, false,
+				  offset / from->block_bytes, from->block_bytes, buf, length))
+			return false;
+		if (!wait_outcome(control))
+			break;
+	}
+	return control->outcome == INITIATOR_GOOD;
+}
+
 int control_read(struct engine *engine, unsigned lun, uint64_t offset, void *buf, size_t length,
 		 struct bench_fault *fault)
 {
@@ -351,11 +371,8 @@ int control_read(struct engine *engine, unsigned lun, uint64_t offset, void *buf
 		return rc;
 	for (size_t done = 0; done < length && rc == 0; done += READ_MAX) {
 		uint32_t part = (uint32_t)min_u64(READ_MAX, length - done);
-		uint8_t cdb[16] = { 0x88 };
 
-		put_be64(cdb + 2, (offset + done) / from->block_bytes);
-		put_be32(cdb + 10, part / from->block_bytes);
-		if (!ask(&control, from->lun, cdb, sizeof(cdb), (uint8_t *)buf + done, part))
+		if (!read_blocks(&control, from, offset + done, (uint8_t *)buf + done, part))
 			rc = engine_say(fault, -EIO, "LUN %u: read at %llu: %s", from->lun,
 					(unsigned long long)(offset + done), trouble(&control));
 	}

@@ -12,6 +12,7 @@
     flip     a bit of what was written changes
     twice    a write is answered GOOD twice, under the next StatSN
     again    a write is answered GOOD twice, under the same StatSN
+    short    a read is answered GOOD with half of its data, and says so
 
 Every lie is told only where nothing else explains it: no other command is under way, and what is
 hidden had been there to see.
@@ -175,7 +176,8 @@ class Connection(socketserver.BaseRequestHandler):
             offset, length = self.span(cdb)
             with LOCK:
                 data = STORE.read(offset, length)
-            self.good(request, data)
+                short = STORE.due("short")
+            self.good(request, data[:length // 2] if short else data)
         else:
             self.other(request, cdb)
 
@@ -207,7 +209,9 @@ class Connection(socketserver.BaseRequestHandler):
 
     def good(self, request, data=b""):
         if data:
-            self.send(Pdu(P.DATA_IN, data, itt=request.itt, ttt=P.NO_TAG, final=1, has_status=1))
+            missing = request.edtl - len(data)
+            self.send(Pdu(P.DATA_IN, data, itt=request.itt, ttt=P.NO_TAG, final=1, has_status=1,
+                          underflow=int(missing > 0), residual=missing))
         else:
             self.send(Pdu(P.SCSI_RSP, itt=request.itt, final=1))
 

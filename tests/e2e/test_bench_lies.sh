@@ -148,4 +148,9 @@ refused journal_foreign 'is no journal of yoke-bench' \
 	--size 16M --time 1s --journal "$T/foreign" "${disk[@]}"
 refused journal_missing 'No such file' --size 16M --time 1s --journal "$T/none" --check-journal "${disk[@]}"
 stop_yoked
+
+# Half of what shows whether a LUN carries something is not enough to write to it.
+start_liar short 1
+refused half_a_look 'LUN 0: read at 0: GOOD, but [0-9]+ bytes of data too few' --time 1s "$liar_url"
+stop_liar
 exit $bad
