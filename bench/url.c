@@ -92,6 +92,10 @@ int url_parse(const char *text, struct url *url, struct bench_fault *fault)
 	url->lun = -1;
 	if (strncmp(text, "iscsi://", strlen("iscsi://")) != 0)
 		return refuse(fault, "\"%.100s\" is no URL of a LUN. " LIKE, text);
+	/* What libiscsi's own tools take there has secrets among it. */
+	if (strchr(at, '?'))
+		return refuse(fault, "URL: nothing may follow a ? here. Leave it out; user and "
+				     "secret go into a file, --chap-file FILE");
 	end = at + strcspn(at, "/");
 	if (take_user(url, &at, end, fault))
 		return -EINVAL;

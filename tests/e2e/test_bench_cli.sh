@@ -79,6 +79,7 @@ refused control_characters '--bs: "\?\[31m" is not a size' "${quick[@]}" --bs=$'
 refused unit_of_time '--time: "10x" is not a time\. Write it like 30s' --rw read --time 10x "$url/0"
 refused unit_of_expectation '--expect "p99<=2": ' "${quick[@]}" --expect 'p99<=2' "$url/0"
 refused secret_in_url 'URL of user me: a secret there' "${quick[@]}" "iscsi://me%hush@127.0.0.1:$port/$iqn/0"
+refused secret_in_query 'URL: nothing may follow a \? [^=]*$' "${quick[@]}" "$url/0?target_user=me&target_password=hush"
 refused unreachable_portal ".*127\.0\.0\.1:$(free_port)" "${quick[@]}" "iscsi://127.0.0.1:$(tail -n 1 "$PORTS_TAKEN" | xargs basename)/$iqn/0"
 refused unreachable_for_discovery ".*127\.0\.0\.1:" "${quick[@]}" --discover "iscsi://127.0.0.1:$(tail -n 1 "$PORTS_TAKEN" | xargs basename)"
 refused no_such_target '.*none' "${quick[@]}" "iscsi://127.0.0.1:$port/iqn.2026-11.org.yoke:none/0"
