@@ -270,7 +270,7 @@ const struct option_row options_table[] = {
 	  TEXT(chap_file) },
 	{ NULL, "--header-digest", NULL, NULL, "CRC32C over every header",
 	  FLAG(plan.setup.header_digest) },
-	{ NULL, "--timeout", NULL, "TIME", "a command that takes longer has failed; 30s",
+	{ NULL, "--timeout", NULL, "TIME", "a path that does not answer a command so long is closed; 30s",
 	  SET(set_timeout) },
 	{ NULL, "--threads", NULL, "N", "of this program; a processor each, if there are sessions",
 	  SET(set_threads) },
