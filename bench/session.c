@@ -48,7 +48,7 @@ static void session_up(struct initiator *in)
 
 	due_clear(&thread->dues, &session->due);
 	session->delay_ns = DELAY_MIN_NS;
-	if (session->was_up)
+	if (session->was_up && thread->measuring)
 		session->count.reconnects++;
 	session->up = session->was_up = true;
 	session->reason[0] = '\0';

@@ -312,11 +312,19 @@ static void merge_session(struct bench_result *result, const struct session *ses
 	hist_merge(&path->latency, &out->latency);
 }
 
+/* In the thread: paths may still come and go, but what they do is nobody's figure any more. */
+static void stop_counting(struct thread *thread, void *arg)
+{
+	(void)arg;
+	thread->measuring = false;
+}
+
 void tally_end(struct engine *engine, struct bench_result *result, uint64_t to_ns)
 {
 	struct error_kind kinds[BENCH_ERRORS_MAX];
 	double user, kernel;
 
+	threads_call(engine, stop_counting, NULL);
 	result->measured_s = (double)(to_ns - engine->job.from_ns) / 1e9;
 	process_cpu(&user, &kernel);
 	result->cpu_user_s = user - result->cpu_user_s;
