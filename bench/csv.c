@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bench/clean.h"
+
 static const char *const side_names[BENCH_SIDES] = { "read", "write", "total" };
 
 static void put_text(FILE *out, const char *text)
@@ -93,8 +95,12 @@ void csv_series_head(FILE *out, const struct bench_setup *setup)
 	      "mean_us,p50_us,p99_us,p99_9_us,p99_99_us,max_us,in_flight,cpu",
 	      out);
 	for (unsigned i = 0; i < setup->portal_count; i++) {
-		fputs(",iops ", out);
-		fputs(setup->portals[i].address, out);
+		char name[sizeof(setup->portals[i].address) + 8];
+
+		snprintf(name, sizeof(name), "iops %s", setup->portals[i].address);
+		clean_text(name);
+		fputc(',', out);
+		put_text(out, name);
 	}
 	fputc('\n', out);
 }

@@ -4,6 +4,7 @@
  *
  * Invariants:
  *  1. Members are only added within a version of the schema.
+ *  2. No text makes a member go missing, whatever a target put into it.
  *
  * Not here: fio's members (json_fio.c), ours (json_yoke.c).
  * Spec: man/yoke-bench-json.5; the json+ output of fio(1).
@@ -12,10 +13,28 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/json_int.h"
+#include "bench/clean.h"
 #include "bench/whole.h"
+
+json_t *json_text(const char *text)
+{
+	json_t *json = json_string(text);
+	char *copy;
+
+	if (json)
+		return json;
+	copy = strdup(text);
+	if (!copy)
+		return json_null();
+	clean_text(copy);
+	json = json_string(copy);
+	free(copy);
+	return json;
+}
 
 json_t *json_outcome(const struct outcome *outcome)
 {

@@ -218,8 +218,8 @@ static json_t *job_options(const struct outcome *outcome)
 {
 	const struct bench_point *point = outcome->result->point;
 	const struct bench_stream *first = &point->streams[0];
-	json_t *object = json_pack("{s:s, s:s, s:s}", "name", point->name, "ioengine", "libiscsi",
-				   "rw", rw_name(point));
+	json_t *object = json_pack("{s:o, s:s, s:s}", "name", json_text(point->name), "ioengine",
+				   "libiscsi", "rw", rw_name(point));
 	unsigned depth = outcome->result->depth_asked, jobs = 1;
 
 	if (point->stream_count == 1 && first->depth && depth % first->depth == 0) {
@@ -244,9 +244,10 @@ static json_t *job(const struct outcome *outcome)
 	const struct bench_result *result = outcome->result;
 	const struct hist *hist = &result->sides[BENCH_TOTAL].service;
 	double percent = result->measured_s > 0 ? 100 / result->measured_s : 0;
-	json_t *object = json_pack("{s:s, s:i, s:i, s:i, s:I, s:o}", "jobname", result->point->name,
-				   "groupid", 0, "error", result->error_count ? 5 : 0, "eta", 0,
-				   "elapsed", (json_int_t)(result->measured_s + 1), "job options",
+	json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:I, s:o}", "jobname",
+				   json_text(result->point->name), "groupid", 0, "error",
+				   result->error_count ? 5 : 0, "eta", 0, "elapsed",
+				   (json_int_t)(result->measured_s + 1), "job options",
 				   job_options(outcome));
 
 	json_put(object, "read", side_object(result, BENCH_READ));

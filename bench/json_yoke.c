@@ -37,7 +37,7 @@ static json_t *known_us(const struct hist *hist, double percent)
 
 static json_t *text_or_null(const char *text)
 {
-	return text && *text ? json_string(text) : json_null();
+	return text && *text ? json_text(text) : json_null();
 }
 
 static json_t *latency(const struct hist *hist)
@@ -81,7 +81,7 @@ static json_t *point(const struct outcome *outcome)
 	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);
 	for (unsigned i = 0; i < p->stream_count; i++)
 		json_array_append_new(streams, stream(&p->streams[i]));
-	object = json_pack("{s:s, s:i, s:i, s:i, s:i, s:o}", "name", p->name, "number",
+	object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:o}", "name", json_text(p->name), "number",
 			   outcome->point, "of", outcome->plan->point_count, "repeat",
 			   outcome->repeat, "repeats", outcome->plan->repeat, "streams", streams);
 	json_put(object, "sessions_per_portal", json_integer(p->sessions));
@@ -125,8 +125,9 @@ static json_t *target(const struct bench_result *result)
 
 	for (unsigned i = 0; i < setup->portal_count; i++)
 		json_array_append_new(portals,
-				      json_pack("{s:s, s:s}", "address", setup->portals[i].address,
-						"target", setup->portals[i].target));
+				      json_pack("{s:o, s:o}", "address",
+						json_text(setup->portals[i].address), "target",
+						json_text(setup->portals[i].target)));
 	for (unsigned i = 0; i < setup->lun_count; i++) {
 		const struct bench_lun *lun = &result->luns[i];
 
@@ -139,9 +140,10 @@ static json_t *target(const struct bench_result *result)
 					"reads_sampled", (json_int_t)lun->samples, "reads_zero",
 					(json_int_t)lun->zero_samples));
 	}
-	return json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "initiator", setup->initiator, "policy",
-			 path_policy_name(setup->policy), "header_digest", setup->header_digest,
-			 "local", result->local, "portals", portals, "luns", luns);
+	return json_pack("{s:o, s:s, s:b, s:b, s:o, s:o}", "initiator", json_text(setup->initiator),
+			 "policy", path_policy_name(setup->policy), "header_digest",
+			 setup->header_digest, "local", result->local, "portals", portals, "luns",
+			 luns);
 }
 
 static json_t *sessions(const struct bench_result *result)
@@ -176,13 +178,14 @@ static json_t *paths(const struct bench_result *result)
 		double share = sum > 0 ? (double)p->ops / sum : 0;
 
 		json_array_append_new(
-			rows, json_pack("{s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o}", "address",
-					result->setup->portals[i].address, "target",
-					result->setup->portals[i].target, "ops", (json_int_t)p->ops,
-					"bytes", (json_int_t)p->bytes, "share", share, "errors",
-					(json_int_t)p->errors, "retries", (json_int_t)p->retries,
-					"reconnects", (json_int_t)p->reconnects, "latency",
-					latency(&p->latency)));
+			rows,
+			json_pack("{s:o, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:o}", "address",
+				  json_text(result->setup->portals[i].address), "target",
+				  json_text(result->setup->portals[i].target), "ops",
+				  (json_int_t)p->ops, "bytes", (json_int_t)p->bytes, "share", share,
+				  "errors", (json_int_t)p->errors, "retries",
+				  (json_int_t)p->retries, "reconnects", (json_int_t)p->reconnects,
+				  "latency", latency(&p->latency)));
 	}
 	return rows;
 }
@@ -255,8 +258,8 @@ static json_t *lines(const struct verdict_line *line, unsigned count)
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < count; i++)
-		json_array_append_new(rows, json_pack("{s:s, s:s}", "code", line[i].code, "text",
-						      line[i].text));
+		json_array_append_new(rows, json_pack("{s:s, s:o}", "code", line[i].code, "text",
+						      json_text(line[i].text)));
 	return rows;
 }
 
@@ -265,17 +268,17 @@ static json_t *error_lines(const struct bench_result *result)
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < result->error_count; i++)
-		json_array_append_new(rows,
-				      json_pack("{s:s, s:I}", "text", result->errors[i].text,
-						"count", (json_int_t)result->errors[i].count));
+		json_array_append_new(rows, json_pack("{s:o, s:I}", "text",
+						      json_text(result->errors[i].text), "count",
+						      (json_int_t)result->errors[i].count));
 	return rows;
 }
 
 static json_t *expectation(const struct expect_condition *c, const struct bench_result *result)
 {
 	struct expect_answer answer = expect_judge(c, result);
-	json_t *object =
-		json_pack("{s:s, s:b}", "condition", c->text, "met", answer.state == EXPECT_MET);
+	json_t *object = json_pack("{s:o, s:b}", "condition", json_text(c->text), "met",
+				   answer.state == EXPECT_MET);
 	const char *value = "value_us", *limit = "limit_us";
 	double scale = (double)NS_PER_US;
 
@@ -308,13 +311,13 @@ static json_t *cross_check(const struct bench_cross_check *c)
 	json_t *object;
 
 	if (!c->done)
-		return c->text[0] ? json_pack("{s:b, s:s}", "done", 0, "text", c->text) :
+		return c->text[0] ? json_pack("{s:b, s:o}", "done", 0, "text", json_text(c->text)) :
 				    json_null();
-	object = json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:f, s:s}", "done", 1, "initiator_ops",
+	object = json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "done", 1, "initiator_ops",
 			   (json_int_t)c->initiator, "session_ops", (json_int_t)c->sessions,
 			   "lun_ops", (json_int_t)c->luns, "backing_ops", (json_int_t)c->disks,
 			   "initiator_read_bytes", (json_int_t)c->initiator_read_bytes,
-			   "deviation_share", c->deviation, "text", c->text);
+			   "deviation_share", c->deviation, "text", json_text(c->text));
 	json_put(object, "disk_read_bytes",
 		 c->disks_known ? json_integer((json_int_t)c->disk_read_bytes) : json_null());
 	return object;
@@ -345,10 +348,11 @@ static json_t *host(const struct bench_result *result)
 					   "lag_p99_us", known_us(&result->threads[i].lag, 99),
 					   "lag_max_us", us((double)result->threads[i].lag.max)));
 	uname(&name);
-	object = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:o}", "name", name.nodename,
-			   "kernel", name.release, "machine", name.machine, "cpus", result->cpus,
-			   "cpu", cpu, "cpu_user_s", result->cpu_user_s, "cpu_system_s",
-			   result->cpu_system_s, "threads", threads);
+	object = json_pack("{s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:o}", "name",
+			   json_text(name.nodename), "kernel", name.release, "machine",
+			   name.machine, "cpus", result->cpus, "cpu", cpu, "cpu_user_s",
+			   result->cpu_user_s, "cpu_system_s", result->cpu_system_s, "threads",
+			   threads);
 	json_put(object, "link_bytes_per_s",
 		 result->link_bytes_s ? json_integer((json_int_t)result->link_bytes_s) :
 					json_null());

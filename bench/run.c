@@ -24,6 +24,7 @@
 #include "bench/live.h"
 #include "bench/run_int.h"
 #include "bench/table.h"
+#include "bench/clean.h"
 #include "core/units.h"
 
 #define TABLES_MAX 4 /* of so many measurements each has a table; of more, a line */
@@ -58,10 +59,9 @@ void run_say(FILE *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = '?';
-	fprintf(err, "yoke-bench: %s\n", text);
+	fputs("yoke-bench: ", err);
+	clean_put(err, text);
+	fputc('\n', err);
 }
 
 static void on_progress(void *arg, const struct engine_progress *progress)

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/clean.h"
 #include "core/units.h"
 
 #define WIDTH_NO_TERMINAL 100
@@ -33,8 +34,7 @@ static void put(const struct table_output *output, enum paint paint, const char 
 
 	if (on)
 		fputs(paint == PAINT_BAD ? "\033[31m" : "\033[32m", output->out);
-	for (; *text; text++)
-		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, output->out);
+	clean_put(output->out, text);
 	if (on)
 		fputs("\033[0m", output->out);
 }

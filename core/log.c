@@ -96,26 +96,32 @@ static bool is_control(const unsigned char *s)
 	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
 }
 
-size_t log_escape(char *out, size_t size, const char *in)
+size_t log_printable(const char *in)
 {
 	const unsigned char *s = (const unsigned char *)in;
+
+	return *s && !is_control(s) ? utf8_length(s) : 0;
+}
+
+size_t log_escape(char *out, size_t size, const char *in)
+{
 	size_t len = 0;
 
 	assert(size > 0);
-	while (*s) {
-		size_t n = utf8_length(s);
-		bool plain = n > 0 && *s != '\\' && !is_control(s);
+	while (*in) {
+		size_t n = log_printable(in);
+		bool plain = n > 0 && *in != '\\';
 
 		if (!plain)
 			n = 1;
 		if (len + (plain ? n : 4) >= size)
 			break;
 		if (plain)
-			memcpy(out + len, s, n);
+			memcpy(out + len, in, n);
 		else
-			snprintf(out + len, 5, "\\x%02x", *s);
+			snprintf(out + len, 5, "\\x%02x", (unsigned char)*in);
 		len += plain ? n : 4;
-		s += n;
+		in += n;
 	}
 	out[len] = '\0';
 	return len;

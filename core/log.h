@@ -47,6 +47,9 @@ void log_limited(struct log_limit *limit, enum log_level level, const char *modu
  */
 size_t log_escape(char *out, size_t size, const char *in);
 
+/* Bytes of the UTF-8 character at IN, 0 if there is none that may go to a terminal. */
+size_t log_printable(const char *in);
+
 /* Quiet for tests: lines go to FN instead. NULL restores. */
 void log_redirect(void (*fn)(enum log_level level, const char *line));
 

@@ -308,6 +308,53 @@ START_TEST(several_measurements_have_a_numbered_file_each)
 }
 END_TEST
 
+START_TEST(texts_that_are_not_utf8_lose_those_bytes_and_nothing_else)
+{
+	static const struct {
+		const char *path, *text;
+	} cases[] = {
+		{ "yoke/point/name", "4K ?" },
+		{ "jobs/0/jobname", "4K ?" },
+		{ "jobs/0/job options/name", "4K ?" },
+		{ "yoke/target/initiator", "iqn.2026-11.org.yoke:?" },
+		{ "yoke/target/portals/0/address", "192.0.2.?:3260" },
+		{ "yoke/target/portals/1/target", "iqn.2026-11.org.yoke:\"??\\" },
+		{ "yoke/paths/0/address", "192.0.2.?:3260" },
+		{ "yoke/paths/1/target", "iqn.2026-11.org.yoke:\"??\\" },
+		{ "yoke/errors/0/text", "path lost: ?" },
+		{ "yoke/cross_check/text", "not compared: ?" },
+		{ "yoke/verify/violation", "?" },
+	};
+	struct bench_setup *plan = &fake->plan.setup;
+	json_t *json;
+
+	snprintf(fake->point.name, sizeof(fake->point.name), "4K \xe9");
+	snprintf(plan->initiator, sizeof(plan->initiator), "iqn.2026-11.org.yoke:\xff");
+	snprintf(plan->portals[0].address, sizeof(plan->portals[0].address), "192.0.2.\xff:3260");
+	snprintf(plan->portals[1].target, sizeof(plan->portals[1].target),
+		 "iqn.2026-11.org.yoke:\"\xe2\x82\\");
+	fake->result->errors[0] = (struct bench_error){ "path lost: \xc0", 7 };
+	fake->result->error_count = 1;
+	fake->result->sessions[0].errors = 7;
+	snprintf(fake->result->cross_check.text, sizeof(fake->result->cross_check.text),
+		 "not compared: \xff");
+	outcome.verified = true;
+	outcome.violation = "\xff";
+	json = made();
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *text = json_string_value(find(json, cases[i].path));
+
+		ck_assert_msg(text != NULL, "%s is missing", cases[i].path);
+		ck_assert_str_eq(text, cases[i].text);
+	}
+	ck_assert_double_eq(number(json, "yoke/errors/0/count"), 7);
+	/* The first warning quotes the error. */
+	ck_assert_ptr_nonnull(
+		strstr(json_string_value(find(json, "yoke/warnings/0/text")), "path lost: ?"));
+	json_decref(json);
+}
+END_TEST
+
 START_TEST(a_file_that_cannot_be_written_is_told_and_leaves_nothing)
 {
 	json_t *json = json_object();
@@ -337,6 +384,7 @@ int main(void)
 	tcase_add_test(tcase, shares_of_latency_classes_are_a_hundred_percent);
 	tcase_add_test(tcase, options_are_what_fio_would_have_been_told);
 	tcase_add_test(tcase, several_measurements_have_a_numbered_file_each);
+	tcase_add_test(tcase, texts_that_are_not_utf8_lose_those_bytes_and_nothing_else);
 	tcase_add_test(tcase, a_file_that_cannot_be_written_is_told_and_leaves_nothing);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

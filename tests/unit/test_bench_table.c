@@ -206,6 +206,16 @@ START_TEST(every_row_has_as_many_values_as_its_heading)
 }
 END_TEST
 
+START_TEST(a_column_is_named_by_its_portal_whatever_a_target_calls_that)
+{
+	snprintf(fake->plan.setup.portals[1].address, sizeof(fake->plan.setup.portals[1].address),
+		 "a,\"b\"\n\x9b:1");
+	csv_series_head(out, r->setup);
+	fflush(out);
+	ck_assert_ptr_nonnull(strstr(text, ",iops 192.0.2.1:3260,\"iops a,\"\"b\"\"??:1\"\n"));
+}
+END_TEST
+
 START_TEST(on_any_width_nothing_is_cut)
 {
 	make_bad();
@@ -264,6 +274,7 @@ int main(void)
 	tcase_add_loop_test(tcase, what_is_shown_is_what_the_transcript_says, 0,
 			    ARRAY_LEN(transcripts));
 	tcase_add_test(tcase, rows_of_points_and_of_spreadsheets_are_what_the_transcript_says);
+	tcase_add_test(tcase, a_column_is_named_by_its_portal_whatever_a_target_calls_that);
 	tcase_add_test(tcase, every_row_has_as_many_values_as_its_heading);
 	tcase_add_test(tcase, on_any_width_nothing_is_cut);
 	tcase_add_test(tcase, a_run_is_good_if_it_is_as_expected_verified_and_counted);

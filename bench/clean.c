@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Texts that others wrote, before people or their programs see them.
+ *
+ * Invariants:
+ *  1. What comes out is printable UTF-8 and has as many bytes as what went in.
+ *
+ * Not here: log lines, which keep every byte (log_escape() in core/log.c).
+ */
+#include "bench/clean.h"
+
+#include "core/log.h"
+
+void clean_text(char *text)
+{
+	while (*text) {
+		size_t n = log_printable(text);
+
+		if (n)
+			text += n;
+		else
+			*text++ = '?';
+	}
+}
+
+void clean_put(FILE *out, const char *text)
+{
+	while (*text) {
+		size_t n = log_printable(text);
+
+		if (n)
+			fwrite(text, 1, n, out);
+		else
+			fputc('?', out);
+		text += n ? n : 1;
+	}
+}
