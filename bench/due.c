@@ -106,3 +106,8 @@ uint64_t due_next(const struct due_heap *heap)
 {
 	return heap->count ? heap->slots[1]->at_ns : UINT64_MAX;
 }
+
+uint64_t due_lag(const struct due *due, uint64_t busy_until_ns, uint64_t now_ns)
+{
+	return due->at_ns < busy_until_ns ? now_ns - due->at_ns : 0;
+}

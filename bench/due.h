@@ -31,5 +31,10 @@ void due_clear(struct due_heap *heap, struct due *due);
 void due_run(struct due_heap *heap, uint64_t now_ns);
 /* UINT64_MAX: nothing. */
 uint64_t due_next(const struct due_heap *heap);
+/*
+ * How late DUE runs at NOW_NS because its loop was at work, the last time until BUSY_UNTIL_NS. A
+ * loop that slept is late as well, by what a timer takes to wake it: no answer waits for that.
+ */
+uint64_t due_lag(const struct due *due, uint64_t busy_until_ns, uint64_t now_ns);
 
 #endif

@@ -115,6 +115,7 @@ struct thread {
 	struct engine *engine;
 	unsigned index;
 	pthread_t id;
+	pid_t tid;
 	bool running;
 	struct ev_loop *ev;
 	struct initiator_loop loop;
@@ -124,6 +125,7 @@ struct thread {
 	struct ev_io timer;
 	int timer_fd;
 	uint64_t armed_ns;
+	uint64_t busy_until_ns; /* end of its last turn */
 	struct due_heap dues;
 	struct due probe, housekeeping, end;
 	struct failure failures[FAILURES_MAX];
@@ -149,6 +151,7 @@ struct thread {
 	uint64_t flight_ns, changed_ns; /* integral of in_flight from from_ns to to_ns */
 	uint64_t flight_mark;           /* it, at the last tick */
 	uint64_t cpu_ns;                /* used until from_ns */
+	double wait_s;                  /* for a processor, until from_ns; -1: not known */
 
 	struct bench_counts counts[2];
 	struct interval_part parts[2], *open, *closed;

@@ -7,7 +7,8 @@
  *
  * Not here: whether they were the bottleneck (verdict.c).
  *
- * Spec: sched_getaffinity(2), cgroups(7), getifaddrs(3), sysfs class/net.
+ * Spec: sched_getaffinity(2), cgroups(7), getifaddrs(3), sysfs class/net, the kernel's
+ * scheduler/sched-stats.rst.
  */
 #include "bench/host.h"
 
@@ -35,6 +36,23 @@ double host_cpus(void)
 		cpus = quota / period;
 	fclose(file);
 	return cpus;
+}
+
+double host_wait_s(pid_t tid)
+{
+	unsigned long long wait_ns;
+	char path[64];
+	FILE *file;
+	double wait = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)tid);
+	file = fopen(path, "re");
+	if (!file)
+		return wait;
+	if (fscanf(file, "%*u %llu", &wait_ns) == 1)
+		wait = (double)wait_ns / 1e9;
+	fclose(file);
+	return wait;
 }
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)

@@ -344,9 +344,13 @@ static json_t *host(const struct bench_result *result)
 
 	for (unsigned i = 0; i < result->thread_count; i++)
 		json_array_append_new(
-			threads, json_pack("{s:f, s:o, s:o}", "cpu", result->threads[i].cpu,
-					   "lag_p99_us", known_us(&result->threads[i].lag, 99),
-					   "lag_max_us", us((double)result->threads[i].lag.max)));
+			threads,
+			json_pack("{s:f, s:o, s:o, s:o}", "cpu", result->threads[i].cpu,
+				  "wait_share",
+				  result->threads[i].wait < 0 ? json_null() :
+								json_real(result->threads[i].wait),
+				  "lag_p99_us", known_us(&result->threads[i].lag, 99), "lag_max_us",
+				  us((double)result->threads[i].lag.max)));
 	uname(&name);
 	object = json_pack("{s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:o}", "name",
 			   json_text(name.nodename), "kernel", name.release, "machine",

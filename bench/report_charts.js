@@ -277,6 +277,7 @@ function cpuChart(place, y) {
 			`use of the ${plural(at(y, "host", "cpus"), "processor")} allowed.` });
 	table(place, [{ name: "thread", left: true, text: (_, i) => String(i) },
 		{ name: "processor used", text: t => show.percent(at(t, "cpu")) },
+		{ name: "waited for one", text: t => show.percent(at(t, "wait_share")) },
 		{ name: "late, p99", text: t => show.us(at(t, "lag_p99_us")) },
 		{ name: "late, max", text: t => show.us(at(t, "lag_max_us")) }],
 		threads, { under: plural(threads.length, "thread") });

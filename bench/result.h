@@ -59,7 +59,8 @@ struct bench_path {
 
 struct bench_thread {
 	double cpu;      /* 1.0 = all of a processor */
-	struct hist lag; /* how late its loop ran what was due */
+	double wait;     /* share of the time that it waited for one; -1: not known */
+	struct hist lag; /* how late its loop ran what was due while it was at work */
 };
 
 struct bench_lun {

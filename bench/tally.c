@@ -83,6 +83,7 @@ void tally_reset(struct thread *thread, uint64_t from_ns, uint64_t to_ns)
 	thread->to_ns = to_ns;
 	thread->flight_ns = thread->flight_mark = 0;
 	thread->cpu_ns = thread_cpu_ns(thread);
+	thread->wait_s = host_wait_s(thread->tid);
 	for (unsigned i = 0; i < thread->session_count; i++) {
 		struct session *session = thread->sessions[i];
 		struct bench_session old = session->count;
@@ -280,6 +281,7 @@ static void merge_thread(struct bench_result *result, struct thread *thread,
 			 struct error_kind *kinds, uint64_t to_ns)
 {
 	struct bench_thread *out = &result->threads[thread->index];
+	double wait_s = host_wait_s(thread->tid);
 
 	for (unsigned s = 0; s < 2; s++)
 		merge_counts(&result->sides[s], &thread->counts[s]);
@@ -294,6 +296,9 @@ static void merge_thread(struct bench_result *result, struct thread *thread,
 			result->planned += tally_planned(&thread->lanes[l].workers[w], to_ns);
 	result->in_flight += (double)thread->flight_ns / 1e9 / result->measured_s;
 	out->cpu = (double)(thread_cpu_ns(thread) - thread->cpu_ns) / 1e9 / result->measured_s;
+	out->wait = wait_s < 0 || thread->wait_s < 0 ?
+			    -1 :
+			    (wait_s - thread->wait_s) / result->measured_s;
 	out->lag = thread->lag;
 }
 

@@ -24,13 +24,13 @@
 
 #define PROBE_NS (10 * NS_PER_MS)
 
-/* How late is this loop? Once in a while something is due for no other purpose. */
+/* Is this loop late? Once in a while something is due for no other purpose. */
 static void probe(struct due *due, uint64_t now_ns)
 {
 	struct thread *thread = container_of(due, struct thread, probe);
 
 	if (thread->measuring && now_ns < thread->to_ns)
-		hist_add(&thread->lag, now_ns - due->at_ns);
+		hist_add(&thread->lag, due_lag(due, thread->busy_until_ns, now_ns));
 	due_set(&thread->dues, due, now_ns + PROBE_NS);
 }
 
@@ -62,6 +62,7 @@ static void on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int reven
 	struct itimerspec when = { 0 };
 
 	(void)ev, (void)revents;
+	thread->busy_until_ns = initiator_now();
 	if (next == thread->armed_ns)
 		return;
 	thread->armed_ns = next;
@@ -114,6 +115,7 @@ static void *thread_main(void *arg)
 {
 	struct thread *thread = arg;
 
+	thread->tid = gettid();
 	ev_run(thread->ev, 0);
 	return NULL;
 }

@@ -25,6 +25,7 @@
 #define DISKS_READ_MIN 0.90
 #define CACHE_TIMES 2
 #define CPU_MAX 0.90
+#define WAIT_MAX 0.10
 #define LAG_MAX 0.10 /* of the median latency */
 #define LINK_MAX 0.95
 #define THROUGHPUT_BLOCK (64 * KIB) /* such runs are meant to fill the links */
@@ -170,14 +171,24 @@ static bool client_bound(const struct verdict_facts *facts, char *text)
 			   "all %.0f processors allowed were %.0f %% used, 90 %% or more: this "
 			   "client was the limit",
 			   result->cpus, 100 * all / result->cpus);
+	for (unsigned i = 0; i < result->thread_count; i++)
+		if (result->threads[i].wait > WAIT_MAX + SLACK)
+			return say(
+				text,
+				"thread %u waited for a processor %.1f %% of the time, more than "
+				"10 %%: others are at work on this client",
+				i, result->threads[i].wait * 100);
 	for (unsigned i = 0; i < result->thread_count; i++) {
-		double lag = (double)hist_percentile(&result->threads[i].lag, 99);
+		const struct hist *lag = &result->threads[i].lag;
+		double late = (double)hist_percentile(lag, 99);
 
-		if (median > 0 && lag > LAG_MAX * median + SLACK)
+		if (verdict_percentile_known(lag, 99) && median > 0 &&
+		    late > LAG_MAX * median + SLACK)
 			return say(text,
-				   "thread %u's loop ran up to %.0f us late (p99), more than 10 %% "
-				   "of the median latency of %.0f us: this client was the limit",
-				   i, lag / 1e3, median / 1e3);
+				   "thread %u's loop was at work up to %.0f us beyond what was due "
+				   "(p99), more than 10 %% of the median latency of %.0f us: this "
+				   "client was the limit",
+				   i, late / 1e3, median / 1e3);
 	}
 	return false;
 }

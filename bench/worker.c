@@ -345,7 +345,7 @@ static void worker_due(struct due *due, uint64_t now_ns)
 		return;
 	}
 	if (thread->measuring)
-		hist_add(&thread->lag, now_ns - due->at_ns);
+		hist_add(&thread->lag, due_lag(due, thread->busy_until_ns, now_ns));
 	pump(worker, now_ns);
 }
 

@@ -111,6 +111,17 @@ START_TEST(growing_keeps_what_waits)
 }
 END_TEST
 
+START_TEST(what_is_due_is_late_if_its_loop_was_at_work_not_if_it_slept)
+{
+	const struct due due = { .at_ns = 1000 };
+
+	ck_assert_uint_eq(due_lag(&due, 999, 1000), 0);
+	ck_assert_uint_eq(due_lag(&due, 1000, 61000), 0); /* asleep, and woken by the timer */
+	ck_assert_uint_eq(due_lag(&due, 1001, 1001), 1);
+	ck_assert_uint_eq(due_lag(&due, 300000, 301000), 300000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("due");
@@ -123,6 +134,7 @@ int main(void)
 	tcase_add_test(tc, what_is_cleared_does_not_run_and_the_rest_keeps_its_order);
 	tcase_add_test(tc, a_new_time_replaces_the_old_one);
 	tcase_add_test(tc, what_is_due_again_at_once_does_not_keep_it);
+	tcase_add_test(tc, what_is_due_is_late_if_its_loop_was_at_work_not_if_it_slept);
 	tcase_add_test(tc, growing_keeps_what_waits);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -120,6 +120,20 @@ static void set_lag(bool beyond)
 	hist_add_many(lag, beyond ? median / 10 + median / 50 : median / 10 - median / 50, 20);
 }
 
+static void set_wait(bool beyond)
+{
+	r->threads[1].wait = beyond ? 0.101 : 0.10;
+}
+
+static void set_lag_known(bool beyond)
+{
+	struct hist *lag = &r->threads[0].lag;
+
+	/* One sample fewer, and there are not ten beyond the 99th percentile. */
+	hist_reset(lag);
+	hist_add_many(lag, NS_PER_MS, 999 + beyond);
+}
+
 static void set_link(bool beyond)
 {
 	r->link_bytes_s = (uint64_t)(bench_bytes_s(r, BENCH_READ) / 0.95) + !beyond;
@@ -266,7 +280,9 @@ static const struct {
 	{ "cache", set_range_of_luns, "a range of 16.0 GiB fits" },
 	{ "client-bound", set_thread_cpu, "thread 1 used 90 % of a processor" },
 	{ "client-bound", set_all_cpus, "all 2 processors allowed were 90 % used" },
-	{ "client-bound", set_lag, "thread 1's loop ran up to" },
+	{ "client-bound", set_wait, "thread 1 waited for a processor 10.1 % of the time" },
+	{ "client-bound", set_lag, "thread 1's loop was at work up to" },
+	{ "client-bound", set_lag_known, "thread 0's loop was at work up to 1000 us" },
 	{ "link-bound", set_link, "95 % of what the links allow" },
 	{ "link-bound", set_link_throughput, "of what the links allow" },
 	{ "depth", set_depth, "899.9 commands were in flight, less than 90 % of the 1000 asked" },
