@@ -5,8 +5,11 @@
 In each round every target serves each workload once, for SECONDS, one after the other; what is
 shown are medians over ROUNDS rounds. Servers have one processor, the initiator the other, and
 nobody else is at work. CPU a command is the server's whole time (all threads, user and system)
-over the commands that the initiator counted. Reads come from iscsi-perf, random over the LUN;
-writes from qemu-img bench, sequential; fio does the same to yoked's file without yoked.
+over the commands that the initiator counted. The initiator is yoke-bench with one session: reads
+are random over the LUN, writes sequential; fio does the same to yoked's file without yoked.
+
+That the measuring itself is cheap, iscsi-perf shows, which reads and counts and does nothing else:
+against the same yoked, what a command costs each of the two in their own processor time.
 
 Two ratios have no aim and explain others. One is to the ceiling that copies what is read out of as
 much memory as yoked. The other is to fio and the ceiling one after the other, 1 / (1 / a + 1 / b):
@@ -24,6 +27,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -50,13 +54,27 @@ class Fault(Exception):
 
 
 def run(command, timeout=30):
-    """What a command prints; it runs on the initiator's processor."""
+    """What a command prints, on the initiator's processor, and how many seconds of it it used."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(["taskset", "-c", str(CLIENT), *command], timeout=timeout, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     if done.returncode:
         raise Fault(f"{command[0]}: {done.stdout.strip()[-300:]}")
-    return done.stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+def bench(server, lun, *options, timeout=30):
+    """What yoke-bench measured, and how many seconds of its processor it used."""
+    report = os.path.join(server.scratch, "bench.json")
+    _, used = run([os.path.join(BUILD, "yoke-bench"), "--no-fill", "--destroy", "--warmup", "0",
+                   "--json", report, *options, server.url(lun)], timeout)
+    with open(report, encoding="utf-8") as file:
+        measured = json.load(file)["yoke"]
+    if measured["errors"]:
+        raise Fault(f"{server.name}: {measured['errors'][0]['text']}")
+    return measured, used
 
 
 class Workload:
@@ -66,27 +84,24 @@ class Workload:
         self.op, self.bytes = op, size
         self.name = f"{op} {size >> 10}K"
 
+        self.rw = {"read": "randread", "write": "write"}[op]
+
     def over_iscsi(self, server, lun, seconds):
-        """Commands done and the seconds that they took."""
-        url = f"iscsi://{server.host}:{server.port}/{IQN}/{lun}"
-        if self.op == "read":
-            out = run(["iscsi-perf", "-r", "-m", str(DEPTH), "-b", str(self.bytes // 512),
-                       "-t", str(seconds), url], seconds + 20)
-            return int(re.findall(r"iops average (\d+)", out)[-1]) * seconds, seconds
-        key = (server.name, lun, self.name)
-        count = max(DEPTH, int(server.rates.get(key, 2000) * seconds))
-        out = run(["qemu-img", "bench", "-w", "-f", "raw", "-t", "none", "-d", str(DEPTH),
-                   "-s", str(self.bytes), "-c", str(count), url], 20 * seconds + 20)
-        took = float(re.search(r"completed in ([\d.]+) seconds", out).group(1))
-        server.rates[key] = count / max(took, 0.001)
-        return count, took
+        """Commands done, the seconds that they took, and those that the initiator used."""
+        measured, used = bench(server, lun, "--rw", self.rw, "--bs", str(self.bytes),
+                               "--qd", str(DEPTH), "--time", str(seconds), timeout=seconds + 20)
+        return measured["sides"]["total"]["ops"], measured["measured_s"], used
+
+    def by_iscsi_perf(self, server, lun, seconds):
+        out, used = run(["iscsi-perf", "-r", "-m", str(DEPTH), "-b", str(self.bytes // 512),
+                         "-t", str(seconds), server.url(lun)], seconds + 20)
+        return int(re.findall(r"iops average (\d+)", out)[-1]) * seconds, seconds, used
 
     def on_file(self, path, seconds):
-        rw = {"read": "randread", "write": "write"}[self.op]
-        out = run(["fio", "--name=file", f"--filename={path}", f"--size={SIZE}", f"--rw={rw}",
-                   "--ioengine=io_uring", "--direct=1", f"--bs={self.bytes}", "--time_based",
-                   f"--iodepth={DEPTH}", f"--runtime={seconds}", "--output-format=json"],
-                  seconds + 20)
+        out, _ = run(["fio", "--name=file", f"--filename={path}", f"--size={SIZE}",
+                      f"--rw={self.rw}", "--ioengine=io_uring", "--direct=1",
+                      f"--bs={self.bytes}", "--time_based", f"--iodepth={DEPTH}",
+                      f"--runtime={seconds}", "--output-format=json"], seconds + 20)
         job = json.loads(out[out.index("{"):])["jobs"][0][self.op]
         return job["total_ios"], job["runtime"] / 1000
 
@@ -94,9 +109,12 @@ class Workload:
 class Server:
     """A target that is running: where it is, and what it has used of its processor."""
 
-    def __init__(self, name, pid, host, port, lun):
-        self.name, self.pid, self.host, self.port, self.lun = name, pid, host, port, lun
-        self.rates = {}         # of writes, to know how many make SECONDS
+    def __init__(self, name, pid, address, lun, scratch):
+        self.name, self.pid, self.address, self.lun = name, pid, address, lun
+        self.scratch = scratch
+
+    def url(self, lun):
+        return f"iscsi://{self.address[0]}:{self.address[1]}/{IQN}/{lun}"
 
     def cpu_ns(self):
         # The clock of another process: clock_getcpuclockid(3), which Python does not have.
@@ -104,9 +122,10 @@ class Server:
 
     def fill(self, lun):
         """No block is read that was never written."""
-        run(["qemu-img", "bench", "-w", "-f", "raw", "-t", "none", "-d", "4", "-s", "1M",
-             "--pattern=165", "-c", str(SIZE >> 20),
-             f"iscsi://{self.host}:{self.port}/{IQN}/{lun}"], 60)
+        measured, _ = bench(self, lun, "--rw", "write", "--bs", "1M", "--qd", "4", "--time", "60",
+                            "--io-size", str(SIZE), timeout=90)
+        if measured["sides"]["write"]["bytes"] != SIZE:
+            raise Fault(f"{self.name}: not filled within 60 s")
 
 
 @contextlib.contextmanager
@@ -120,30 +139,30 @@ def child(command, **options):
 
 
 @contextlib.contextmanager
-def ceiling(*how):
+def ceiling(scratch, *how):
     with child([os.path.join(BUILD, "tests/ceiling"), *how], stdout=subprocess.PIPE) as process:
         port = int(process.stdout.readline())
-        yield Server(how[0] if how else "ceiling", process.pid, "127.0.0.1", port, 0)
+        yield Server(how[0] if how else "ceiling", process.pid, ("127.0.0.1", port), 0, scratch)
 
 
 @contextlib.contextmanager
-def yoked(path):
+def yoked(scratch, path):
     """LUN 0 is memory, LUN 1 the file."""
     backings = {"memory": {"driver": "ram", "size": SIZE},
                 "file": {"driver": "file", "path": path, "size": SIZE, "direct": True,
                          "write_cache": True}}
     with Target(backings=backings, luns={0: "memory", 1: "file"},
                 node={"faults": False, "disks": [path]}) as target:
-        server = Server("yoked", target.process.pid, *target.address, 0)
+        server = Server("yoked", target.process.pid, target.address, 0, scratch)
         server.fill(0)
         server.loop = lambda: target.call("status.show")["loop"]
         yield server
 
 
 @contextlib.contextmanager
-def tgt(directory):
+def tgt(scratch):
     """Its store is a file in memory; rdwr is its usual way to one."""
-    path = os.path.join(directory, "tgt.img")
+    path = os.path.join(scratch, "tgt.img")
     with open(path, "wb") as image:
         image.truncate(SIZE)
     host, port = free_ports(["127.0.0.1"])[0]
@@ -164,7 +183,7 @@ def tgt(directory):
                       "--bstype", "rdwr", "-b", path],
                      ["bind", "--mode", "target", "--tid", "1", "-I", "ALL"]):
             run([*admin, "--op", *step])
-        server = Server("tgt", process.pid, host, port, 1)
+        server = Server("tgt", process.pid, (host, port), 1, scratch)
         server.fill(1)
         try:
             yield server
@@ -188,14 +207,14 @@ class Point:
                 **values}
 
 
-def measured(server, lun, workload, seconds):
+def measured(server, measure):
     """CPU a command, commands a second, and for yoked system calls a turn of its loop."""
     loop = getattr(server, "loop", None)
     before = loop and loop()
     cpu = server.cpu_ns()
-    count, took = workload.over_iscsi(server, lun, seconds)
+    count, took, used = measure()
     cpu = server.cpu_ns() - cpu
-    sample = {"iops": count / took, "cpu_us": cpu / 1000 / count}
+    sample = {"iops": count / took, "cpu_us": cpu / 1000 / count, "client_us": used * 1e6 / count}
     if loop:
         after = loop()
         turns = after["turns"] - before["turns"]
@@ -207,8 +226,12 @@ def measured(server, lun, workload, seconds):
 def points(servers, path, seconds):
     """Everything that is measured in a round, in its order."""
     def over(server, lun, workload, place):
-        return Point(server.name, f"{workload.name} {place}",
-                     lambda: measured(server, lun, workload, seconds))
+        return Point(server.name, f"{workload.name} {place}", lambda: measured(
+            server, lambda: workload.over_iscsi(server, lun, seconds)))
+
+    def beside(server, workload):
+        return Point("iscsi-perf", f"{workload.name} memory", lambda: measured(
+            server, lambda: workload.by_iscsi_perf(server, server.lun, seconds)))
 
     def fio(workload):
         count, took = workload.on_file(path, seconds)
@@ -219,6 +242,8 @@ def points(servers, path, seconds):
         for server in servers:
             if server.name != "copying" or workload.op == "read":
                 yield over(server, server.lun, workload, "memory")
+            if server.name == "yoked" and workload.name == "read 4K":
+                yield beside(server, workload)
     for workload in workloads[:2]:
         yield Point("fio", f"{workload.name} file", lambda workload=workload: fio(workload))
         for server in servers:
@@ -253,6 +278,10 @@ def judge(rows):
             if op == "read":
                 yield from ratio("CPU / copying ceiling's", "cpu_us", name, None, False,
                                  ("copying", name))
+    name, perf = "read 4K memory", ("iscsi-perf", "read 4K memory")
+    yield from ratio("yoke-bench's CPU / iscsi-perf's", "client_us", name, 1.15, False, perf)
+    yield from ratio("yoke-bench's IOPS / iscsi-perf's", "iops", name, 0.9, True, perf)
+    yield from ratio("yoke-bench's IOPS / iscsi-perf's", "iops", name, 1.1, False, perf)
     for op in ("read", "write"):
         name = f"{op} 4K file"
         alone = ("fio", name), ("ceiling", f"{op} 4K memory")
@@ -262,14 +291,14 @@ def judge(rows):
 
 
 def show(rows, verdicts):
-    print(f"\n{'workload':<20} {'target':<8} {'IOPS':>9} {'MiB/s':>7} {'CPU us':>8} "
-          f"{'calls/turn':>10} {'cmds/turn':>9}")
+    print(f"\n{'workload':<18} {'target':<10} {'IOPS':>9} {'MiB/s':>7} {'CPU us':>8} "
+          f"{'client us':>9} {'calls/turn':>10} {'cmds/turn':>9}")
     for row in rows:
         size = int(re.search(r"(\d+)K", row["workload"]).group(1))
-        print(f"{row['workload']:<20} {row['subject']:<8} {row['iops']:>9.0f} "
+        print(f"{row['workload']:<18} {row['subject']:<10} {row['iops']:>9.0f} "
               f"{row['iops'] * size / 1024:>7.0f} "
               + "".join(f"{row[name]:>{width}.2f} " if name in row else " " * width + " "
-                        for name, width in (("cpu_us", 8), ("syscalls_turn", 10),
+                        for name, width in (("cpu_us", 8), ("client_us", 9), ("syscalls_turn", 10),
                                             ("commands_turn", 9))).rstrip())
     print(f"\n{'yoked':<48} {'ratio':>6}  {'aim':<8}")
     for what, value, bound, holds in verdicts:
@@ -289,9 +318,10 @@ def compare(rounds, seconds):
         with contextlib.ExitStack() as stack:
             os.sched_setaffinity(0, {SERVER})       # inherited by the servers
             servers = [stack.enter_context(server) for server in
-                       (ceiling(), ceiling("copying"), yoked(path), tgt(memory))]
+                       (ceiling(memory), ceiling(memory, "copying"), yoked(memory, path),
+                        tgt(memory))]
             todo = list(points(servers, path, seconds))
-            for number in range(-1, rounds):        # -1 warms up, and finds the rates of writes
+            for number in range(-1, rounds):        # -1 warms up
                 if time.monotonic() > deadline - 3 * seconds * len(todo):
                     print(f"compare: out of time after {number} rounds", file=sys.stderr)
                     break
