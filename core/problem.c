@@ -67,6 +67,14 @@ static const struct problem_entry catalogue[] = {
 		"Check that host's link and its iSCSI configuration for the portal that is named. If "
 		"it is meant to be so, it is forgotten after 7 days.",
 	},
+	[PROBLEM_SANITIZE_FAILED] = {
+		"sanitize-failed", PROBLEM_CRIT,
+		"A SANITIZE of a host failed or was cut short by a stop of yoked: the medium is closed, "
+		"some of the old data may still be on it.",
+		"Commands that need the medium end in MEDIUM ERROR 03/31/03, after a restart as well.",
+		"Run SANITIZE again from a host. If it had AUSE, EXIT FAILURE MODE opens the medium as "
+		"it is.",
+	},
 };
 
 static_assert(ARRAY_LEN(catalogue) == PROBLEM_COUNT, "each code has its entry");

@@ -21,9 +21,17 @@ enum paint output_paint_of(const char *word)
 		const char *word;
 		enum paint paint;
 	} words[] = {
-		{ "WARN", PAINT_WARN },     { "CRIT", PAINT_CRIT },    { "UNKNOWN", PAINT_CRIT },
-		{ "full", PAINT_WARN },     { "offline", PAINT_CRIT }, { "missing", PAINT_CRIT },
-		{ "degraded", PAINT_WARN }, { "failed", PAINT_CRIT },  { "read-only", PAINT_WARN },
+		{ "WARN", PAINT_WARN },
+		{ "CRIT", PAINT_CRIT },
+		{ "UNKNOWN", PAINT_CRIT },
+		{ "full", PAINT_WARN },
+		{ "offline", PAINT_CRIT },
+		{ "missing", PAINT_CRIT },
+		{ "degraded", PAINT_WARN },
+		{ "failed", PAINT_CRIT },
+		{ "read-only", PAINT_WARN },
+		{ "sanitizing", PAINT_WARN },
+		{ "sanitize-failed", PAINT_CRIT },
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(words); i++)

@@ -115,7 +115,7 @@ static void target_list(void *arg, struct ctl_request *request)
 	page_reply(&page, request, "yoke.target.list/1", "targets");
 }
 
-/* online, full, read-only or offline: the words of a LUN. */
+/* online, full, read-only or offline: the words of a backing. */
 const char *store_state_word(const struct store *store)
 {
 	switch (store->blk->state) {
@@ -127,6 +127,24 @@ const char *store_state_word(const struct store *store)
 		break;
 	}
 	return "offline";
+}
+
+/* Those of its backing, and two while the medium is closed although the backing is well. */
+static const char *lun_state_word(const struct store *store)
+{
+	uint64_t failed_ns;
+
+	if (store->blk->state == BLK_FAILED)
+		return store_state_word(store);
+	switch (scsi_lu_sanitize(store->lu, &failed_ns)) {
+	case LU_SANITIZE_RUNNING:
+		return "sanitizing";
+	case LU_SANITIZE_FAILED:
+		return "sanitize-failed";
+	case LU_SANITIZE_NONE:
+		break;
+	}
+	return store_state_word(store);
 }
 
 static json_t *lun_row(struct yoked *yoked, const struct export *export, const struct conf_lun *lun,
@@ -141,7 +159,7 @@ static json_t *lun_row(struct yoked *yoked, const struct export *export, const s
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:I, "
 			 "s:I, s:I}",
 			 "target", export->conf->name, "lun", (int)lun->number, "backing",
-			 lun->backing, "uuid", uuid, "state", store_state_word(store), "size_bytes",
+			 lun->backing, "uuid", uuid, "state", lun_state_word(store), "size_bytes",
 			 (json_int_t)store->blk->size_bytes, "block_size_bytes",
 			 (int)store->blk->block_size, "write_cache", (int)store->conf->write_cache,
 			 "read_only", (int)lun->read_only, "sessions", (json_int_t)sessions,

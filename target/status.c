@@ -92,6 +92,24 @@ static void fault_problem(const struct store *store, json_t *problems)
 		add(problems, &problem);
 }
 
+static void sanitize_problem(const struct yoked *yoked, const struct store *store, json_t *problems)
+{
+	uint64_t failed_ns;
+	struct problem problem = {
+		.code = PROBLEM_SANITIZE_FAILED,
+		.object = store->name,
+		.detail = "its medium is closed since a SANITIZE that did not end well",
+		.risk = "its hosts get 03/31/03; old data may still be there",
+		.doing = "",
+		.what_to_do = "",
+	};
+
+	if (scsi_lu_sanitize(store->lu, &failed_ns) != LU_SANITIZE_FAILED)
+		return;
+	problem.since_s = wall_s(yoked, failed_ns);
+	add(problems, &problem);
+}
+
 static void config_problem(const struct yoked *yoked, json_t *problems)
 {
 	const struct problem problem = {
@@ -136,6 +154,7 @@ static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, 
 
 	TAILQ_FOREACH(store, &yoked->stores, link) {
 		backing_problem(yoked, store, problems);
+		sanitize_problem(yoked, store, problems);
 		if (yoked->faults)
 			fault_problem(store, problems);
 	}
@@ -143,6 +162,15 @@ static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, 
 	config_problem(yoked, problems);
 	loop_problem(yoked, loop, problems);
 	return problems;
+}
+
+/* Whether hosts can use the medium of its LUNs. */
+static bool serves(const struct store *store)
+{
+	uint64_t failed_ns;
+
+	return store->blk->state != BLK_FAILED &&
+	       scsi_lu_sanitize(store->lu, &failed_ns) == LU_SANITIZE_NONE;
 }
 
 static json_t *luns(const struct yoked *yoked)
@@ -156,7 +184,7 @@ static json_t *luns(const struct yoked *yoked)
 				store_find(yoked, export->conf->luns[i].backing);
 
 			total++;
-			online += store->blk->state != BLK_FAILED;
+			online += serves(store);
 		}
 	}
 	return json_pack("{s:i, s:i}", "total", (int)total, "online", (int)online);

@@ -34,6 +34,9 @@ struct scsi_lu_stats {
 	unsigned in_flight; /* in the task set: being gathered, waiting, at the device */
 };
 
+/* Where a sanitize operation of a logical unit is. */
+enum lu_sanitize { LU_SANITIZE_NONE, LU_SANITIZE_RUNNING, LU_SANITIZE_FAILED };
+
 /* NULL with errno set, the store still the caller's. One reference is the caller's. */
 struct scsi_lu *scsi_lu_new(const struct scsi_lu_config *config);
 struct scsi_lu *scsi_lu_ref(struct scsi_lu *lu);
@@ -44,6 +47,8 @@ struct scsi_lu *scsi_lu_ref(struct scsi_lu *lu);
 void scsi_lu_unref(struct scsi_lu *lu);
 struct blk *scsi_lu_blk(struct scsi_lu *lu);
 void scsi_lu_stats(const struct scsi_lu *lu, struct scsi_lu_stats *stats);
+/* FAILED_NS, of the home's clock: when it failed, or began to be known as failed. */
+enum lu_sanitize scsi_lu_sanitize(const struct scsi_lu *lu, uint64_t *failed_ns);
 
 /* NAME: the iSCSI target name; it is the SCSI target device name of VPD 83h. */
 struct scsi_device *scsi_device_new(const char *name, struct shard *front);

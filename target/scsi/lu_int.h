@@ -53,9 +53,6 @@ struct lu_mode {
 	bool wce;
 };
 
-/* Where a sanitize operation of a logical unit is: sanitize.c. */
-enum lu_sanitize { LU_SANITIZE_NONE, LU_SANITIZE_RUNNING, LU_SANITIZE_FAILED };
-
 struct scsi_lu {
 	/* Fixed. */
 	struct shard *home;
@@ -97,10 +94,11 @@ struct scsi_lu {
 	struct io cache_io;
 
 	/* The sanitize operation; changed at the home, read by both halves. */
-	atomic_uint sanitize_state;    /* enum lu_sanitize */
-	atomic_uint sanitize_progress; /* of 65536 */
-	bool sanitize_restricted;      /* the failed one's; the home's */
-	struct sanitize *sanitize;     /* the home's; NULL: none runs */
+	atomic_uint sanitize_state;              /* enum lu_sanitize */
+	atomic_uint sanitize_progress;           /* of 65536 */
+	atomic_uint_fast64_t sanitize_failed_ns; /* when; of env_now_ns() */
+	bool sanitize_restricted;                /* the failed one's; the home's */
+	struct sanitize *sanitize;               /* the home's; NULL: none runs */
 	struct lu_save sanitize_save;
 	uint8_t sanitize_blob[2];
 	struct lu_task *sanitize_exit; /* EXIT FAILURE MODE that is being saved */

@@ -83,6 +83,21 @@ static enum lu_sanitize state_of(const struct scsi_lu *lu)
 	return (enum lu_sanitize)atomic_load(&lu->sanitize_state);
 }
 
+enum lu_sanitize scsi_lu_sanitize(const struct scsi_lu *lu, uint64_t *failed_ns)
+{
+	enum lu_sanitize state = state_of(lu);
+
+	*failed_ns = atomic_load(&lu->sanitize_failed_ns);
+	return state;
+}
+
+/* The time first: who reads the state finds it. */
+static void set_failed(struct scsi_lu *lu)
+{
+	atomic_store(&lu->sanitize_failed_ns, env_now_ns(shard_env(lu->home)));
+	atomic_store(&lu->sanitize_state, LU_SANITIZE_FAILED);
+}
+
 /* ---- the others */
 
 bool sanitize_sense(const struct scsi_lu *lu, struct scsi_sense *sense)
@@ -144,7 +159,7 @@ void sanitize_load(struct scsi_lu *lu)
 	if (!blob || (length > 0 && !blob[0]))
 		return;
 	lu->sanitize_restricted = length != sizeof(lu->sanitize_blob) || !blob[1];
-	atomic_store(&lu->sanitize_state, LU_SANITIZE_FAILED);
+	set_failed(lu);
 }
 
 /* ---- the operation */
@@ -164,7 +179,10 @@ static void conclude(struct sanitize *san, int error)
 		log_limited(&lu->sanitize_limit, LOG_L_INFO, "scsi", lu->blk->name, "sanitize-done",
 			    "method=%s", san->erase ? "block-erase" : "overwrite");
 	}
-	atomic_store(&lu->sanitize_state, error ? LU_SANITIZE_FAILED : LU_SANITIZE_NONE);
+	if (error)
+		set_failed(lu);
+	else
+		atomic_store(&lu->sanitize_state, LU_SANITIZE_NONE);
 	rangelock_release(lu->lock, &san->hold);
 	lu->sanitize = NULL;
 	free(san->memory);

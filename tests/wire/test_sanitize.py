@@ -51,6 +51,18 @@ def tur(session):
             return task.sense
 
 
+def told(t, state, problem, backing="disk"):
+    """What the administrator hears of it: the state of the LUN, and whether it is a problem."""
+    [row] = [r for r in t.call("lun.list")["luns"] if r["backing"] == backing]
+    check(row["state"] == state, f"lun list says {row['state']}")
+    status = t.call("status.show")
+    found = [p["object"] for p in status["problems"] if p["code"] == "sanitize-failed"]
+    check(found == ([backing] if problem else []), f"problems: {status['problems']}")
+    closed = status["luns"]["total"] - status["luns"]["online"]
+    check(closed == (state != "online"), f"{closed} LUNs closed, state {state}")
+    check(not problem or status["health"] == "CRIT", f"health {status['health']}")
+
+
 def over(session):
     wait_until(lambda: tur(session) != IN_PROGRESS, 30, "the end of the sanitize operation")
     return tur(session)
@@ -129,6 +141,7 @@ def while_it_runs_the_medium_is_closed_and_a_reset_does_not_end_it(t):
         with t.fault("disk", "stuck", op="write"):
             asked = scsi.start(session, sanitize(BLOCK_ERASE))
             t.held()
+            told(t, "sanitizing", problem=False)
             check(run(other, scsi.read10(0, 1), read=512).sense == IN_PROGRESS, "read all the same")
             check(run(other, scsi.write10(0, 1), out=bytes(512)).sense == IN_PROGRESS, "written")
             run(other, scsi.inquiry(), read=96).good()
@@ -149,6 +162,7 @@ def a_device_that_fails_leaves_it_failed_until_the_way_out(t, ause):
             check(task.sense == FAILED, f"not failed: {task.outcome()}")
         check(run(session, scsi.read10(0, 1), read=512).sense == FAILED, "read all the same")
         check(request_sense(session)[0] == FAILED, "REQUEST SENSE says nothing")
+        told(t, "sanitize-failed", problem=True)
         out = run(session, sanitize(EXIT_FAILURE_MODE))
         if ause:
             out.good()
@@ -157,6 +171,7 @@ def a_device_that_fails_leaves_it_failed_until_the_way_out(t, ause):
             run(session, sanitize(BLOCK_ERASE), timeout=60).good()
             check(scsi.read(session, 0, MIB) == bytes(MIB), "not erased")
         check(tur(session) == "", "not ready")
+        told(t, "online", problem=False)
 
 
 @case(each=["crash", "stop"], own={**FILE})
@@ -173,6 +188,7 @@ def a_restart_in_the_middle_leaves_it_failed(t, how):
         t.restart()
     with t.login(lun=None) as session:
         check(tur(session) == FAILED, f"after a {how}: {tur(session)}")
+        told(t, "sanitize-failed", problem=True)
         run(session, sanitize(BLOCK_ERASE), timeout=60).good()
         check(tur(session) == "", "not ready")
     t.restart()
