@@ -62,6 +62,16 @@ static FILE *open_csv(const char *file, const char *suffix)
 	return f;
 }
 
+/* ERR, or the first one of F, which may be NULL: a disk may have been full for a while only. */
+static int close_csv(FILE *f, int err)
+{
+	if (f && ferror(f) && !err)
+		err = -EIO;
+	if (f && fclose(f) && !err)
+		err = -errno;
+	return err;
+}
+
 static int write_csv(const struct run *run)
 {
 	const char *file = run->options->csv;
@@ -76,10 +86,8 @@ static int write_csv(const struct run *run)
 			csv_series(series, &run->outcomes[i]);
 		}
 	}
-	if (summary && fclose(summary) && !err)
-		err = -errno;
-	if (series && fclose(series) && !err)
-		err = -errno;
+	err = close_csv(summary, err);
+	err = close_csv(series, err);
 	return err ? tell(run, file, err) : 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are there are whole: they are written beside their place and moved there. */
+/* Files that are there are whole: they are written beside their place and moved there. What is no
+ * file (a device, a pipe, a link) is written through. */
 #ifndef BENCH_WHOLE_H
 #define BENCH_WHOLE_H
 

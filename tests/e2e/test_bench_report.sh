@@ -173,5 +173,5 @@ refused 2 'report: --out is unknown, given twice or without a value' data/one.js
 refused 2 'report: --sideways is unknown' data/one.json --sideways "${to[@]}"
 refused 3 'gone/x\.html: No such file' data/one.json --out gone/x.html
 refused 3 'data: Is a directory' data/one.json --out data
-[ ! -e data.part ] || fail "a part of a page was left"
+[ -z "$(find . -name "*.part")" ] || fail "a part of a page was left"
 timeout 10 "$YOKE_BUILD/yoke-bench" report --help | grep -q -- '--against' || fail "no help"
