@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which disks form the array (I9).
+ *
+ * Invariants:
+ *  1. An id names one label for ever, so what a label lists is the same wherever it is named.
+ *  2. A label decides only if every disk that is there and that it lists has it in its chain:
+ *     a membership change that reached some of them only, was acknowledged by nobody.
+ *  3. Of two complete labels the descendant is the deeper one. Where neither chain has both, it
+ *     is the one of the higher generation, provided both go back to the same start by force, or
+ *     to none: without force there is one line of labels.
+ *  4. Without a disk that is listed, the array starts by itself only if the absent ones could
+ *     not run it among themselves: then no write can have been acknowledged without those here.
+ *
+ * Not here: what a label holds (backstore/label.c), reading and writing them (member.c), the
+ * delay before a degraded start (array.c).
+ */
+#include "raid/assembly.h"
+
+#include <string.h>
+
+/* A label of the array, known from a disk that carries it or a descendant. */
+struct known {
+	uint64_t id;
+	const struct label *in; /* a label with this id in its chain */
+	unsigned depth;         /* ancestors before it there */
+	uint64_t generation;
+	uint64_t forced_id;
+	uint32_t listed; /* over in->members */
+};
+
+struct chain {
+	const struct label *const *labels;
+	unsigned count;
+};
+
+static uint64_t chain_id(const struct label *label, unsigned depth)
+{
+	return depth == label->ancestor_count ? label->id : label->ancestors[depth].id;
+}
+
+static uint32_t chain_listed(const struct label *label, unsigned depth)
+{
+	return depth == label->ancestor_count ? label_listed(label) :
+						label->ancestors[depth].listed;
+}
+
+static uint64_t chain_forced(const struct label *label, unsigned depth)
+{
+	return depth == label->ancestor_count ? label->forced_id :
+						label->ancestors[depth].forced_id;
+}
+
+/* Where ID stands in LABEL's chain; -1: it does not. */
+static int chain_find(const struct label *label, uint64_t id)
+{
+	for (unsigned depth = 0; depth <= label->ancestor_count; depth++)
+		if (chain_id(label, depth) == id)
+			return (int)depth;
+	return -1;
+}
+
+/* The label of the disk that KNOWN lists at INDEX, or NULL: it is not there. */
+static const struct label *disk_of(const struct chain *all, const struct known *known,
+				   unsigned index)
+{
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct label *label = all->labels[i];
+
+		if (uuid_compare(label->members[label->self].uuid,
+				 known->in->members[index].uuid) == 0)
+			return label;
+	}
+	return NULL;
+}
+
+static bool complete(const struct chain *all, const struct known *known)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		const struct label *disk;
+
+		if (!(known->listed >> i & 1))
+			continue;
+		disk = disk_of(all, known, i);
+		if (!disk)
+			continue;
+		if (chain_find(disk, known->id) < 0)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static bool precedes(const struct chain *all, const struct known *a, const struct known *b)
+{
+	for (unsigned i = 0; i < all->count; i++) {
+		int at = chain_find(all->labels[i], a->id);
+
+		if (at >= 0 && at < chain_find(all->labels[i], b->id))
+			return true;
+	}
+	return a->forced_id == b->forced_id && a->generation < b->generation;
+}
+
+/* A candidate against the DEEPEST found so far; true: two histories, neither before the other. */
+static bool deepest_of(const struct chain *all, struct known *deepest, const struct known *next)
+{
+	if (!deepest->in || precedes(all, deepest, next)) {
+		*deepest = *next;
+		return false;
+	}
+	return deepest->id != next->id && !precedes(all, next, deepest);
+}
+
+/* The deepest complete label; in == NULL: none. True: there are two. */
+static bool deciding(const struct chain *all, struct known *deepest)
+{
+	bool two = false;
+
+	memset(deepest, 0, sizeof(*deepest));
+	for (unsigned i = 0; i < all->count; i++) {
+		for (unsigned depth = all->labels[i]->ancestor_count + 1; depth-- > 0;) {
+			const struct known next = {
+				.id = chain_id(all->labels[i], depth),
+				.in = all->labels[i],
+				.depth = depth,
+				.generation = label_generation(all->labels[i], depth),
+				.forced_id = chain_forced(all->labels[i], depth),
+				.listed = chain_listed(all->labels[i], depth),
+			};
+
+			if (complete(all, &next)) {
+				two |= deepest_of(all, deepest, &next);
+				break; /* those before it are its ancestors */
+			}
+		}
+	}
+	return two;
+}
+
+static uint32_t roles_of(const struct label *label, uint32_t members)
+{
+	uint32_t roles = 0;
+
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+		if (members >> i & 1 && label->members[i].role < label->roles)
+			roles |= 1u << label->members[i].role;
+	return roles;
+}
+
+/* KNOWN as a label of its own: states by what it lists, ancestors up to it. */
+static void reconstruct(const struct known *known, struct label *label)
+{
+	bool itself = known->depth == known->in->ancestor_count;
+
+	*label = *known->in;
+	if (itself)
+		return;
+	label->id = known->id;
+	label->generation = known->generation;
+	label->forced_id = known->forced_id;
+	label->ancestor_count = known->depth;
+	memset(&label->ancestors[known->depth], 0,
+	       (LABEL_ANCESTORS_MAX - known->depth) * sizeof(label->ancestors[0]));
+	label->flags &= ~LABEL_CLEAN;
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		struct label_member *member = &label->members[i];
+
+		if (known->listed >> i & 1)
+			member->state = LABEL_IN_SYNC;
+		else if (member->state == LABEL_IN_SYNC || member->state == LABEL_REBUILDING)
+			member->state = LABEL_FAILED;
+	}
+}
+
+void assembly_decide(const struct label *const *labels, unsigned count, struct assembly *decision)
+{
+	const struct chain all = { .labels = labels, .count = count };
+	struct known known;
+	const struct label *label = &decision->label;
+	uint32_t held, lost;
+
+	memset(decision, 0, sizeof(*decision));
+	if (deciding(&all, &known)) {
+		decision->verdict = ASSEMBLY_ASK;
+		return;
+	}
+	/* The root of every chain is complete or lists nobody who is there. */
+	if (!known.in) {
+		decision->verdict = ASSEMBLY_IMPOSSIBLE;
+		decision->label = *labels[0];
+		decision->absent = label_listed(label);
+		decision->needed = assembly_missing(label->level, label->roles, 0);
+		return;
+	}
+	reconstruct(&known, &decision->label);
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+		if (known.listed >> i & 1)
+			*(disk_of(&all, &known, i) ? &decision->joining : &decision->absent) |=
+				1u << i;
+	held = roles_of(label, decision->joining);
+	lost = roles_of(label, decision->absent);
+	if (!assembly_can_run(label->level, label->roles, held)) {
+		decision->verdict = ASSEMBLY_IMPOSSIBLE;
+		decision->needed = assembly_missing(label->level, label->roles, held);
+	} else if (lost && assembly_can_run(label->level, label->roles, lost)) {
+		decision->verdict = ASSEMBLY_WAIT;
+	} else {
+		decision->verdict = ASSEMBLY_START;
+	}
+}
+
+/* Roles without which it does not run; RAID10's mirrors are the pairs 2k, 2k + 1. */
+unsigned assembly_missing(unsigned level, unsigned roles, uint32_t held)
+{
+	unsigned missing = 0, empty = 0;
+
+	for (unsigned i = 0; i < roles; i++)
+		missing += !(held >> i & 1);
+	for (unsigned i = 0; i + 1 < roles; i += 2)
+		empty += !(held >> i & 3);
+	switch (level) {
+	case 1:
+		return missing == roles;
+	case 5:
+		return missing > 1 ? missing - 1 : 0;
+	case 10:
+		return empty;
+	default:
+		return missing;
+	}
+}
+
+bool assembly_can_run(unsigned level, unsigned roles, uint32_t held)
+{
+	return assembly_missing(level, roles, held) == 0;
+}
