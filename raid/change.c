@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Members that come and go while the array is online, and its end.
+ *
+ *   add    a role is free ─▶ what it lacks is doubtful, durably ─▶ label: rebuilding ─▶ resync
+ *   stop   resync ends ─▶ regions cleaned ─▶ clean label ─▶ members let go
+ *
+ * Invariants:
+ *  1. (I10) What a member lacks is durably doubtful before a label names it as rebuilding.
+ *  2. A disk whose entry says FAILED lacks what is dirty; any other disk lacks everything. Whose
+ *     role somebody else took, is REMOVED: it comes back as any other disk.
+ *
+ * Not here: bringing it up to date (resync.c), being found bad (membership.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/event.h"
+#include "raid/array_int.h"
+
+struct change {
+	struct array *array;
+	struct array_disk disk;
+	char name[BLK_NAME_MAX];
+	array_done_fn *done;
+	void *arg;
+	unsigned index;
+	struct region_hold sync;
+	struct settle_wait settle;
+	struct env_defer tell;
+	int error;
+	char text[256];
+};
+
+/* --- the answer --- */
+
+static void stop_begin(struct array *array);
+
+static void change_end(struct change *change)
+{
+	struct array *array = change->array;
+
+	if (change->done)
+		change->done(change->arg, array, change->error, change->text);
+	if (change->disk.blk)
+		blk_unref(change->disk.blk);
+	free(change);
+	if (--array->changes == 0 && array->ending)
+		stop_begin(array);
+}
+
+static void tell_run(struct env_defer *defer)
+{
+	change_end(container_of(defer, struct change, tell));
+}
+
+static void tell(struct change *change, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+static void tell(struct change *change, int error, const char *fmt, ...)
+{
+	int used = snprintf(change->text, sizeof(change->text),
+			    "array %s: ", change->array->label.name);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(change->text + used, sizeof(change->text) - (size_t)used, fmt, args);
+	va_end(args);
+	change->error = error;
+	env_defer(change->array->env, &change->tell);
+}
+
+static void settled(struct settle_wait *wait, int error)
+{
+	struct change *change = container_of(wait, struct change, settle);
+
+	change->error = error;
+	change_end(change);
+}
+
+static struct change *change_new(struct array *array, const struct array_disk *disk,
+				 array_done_fn *done, void *arg)
+{
+	struct change *change = calloc(1, sizeof(*change));
+
+	if (!change)
+		return NULL;
+	change->array = array;
+	change->done = done;
+	change->arg = arg;
+	change->settle.fn = settled;
+	change->tell.fn = tell_run;
+	if (disk) {
+		snprintf(change->name, sizeof(change->name), "%s", disk->name);
+		change->disk = (struct array_disk){ change->name, blk_ref(disk->blk) };
+	}
+	array->changes++;
+	return change;
+}
+
+/* --- add --- */
+
+static void add_label(struct change *change)
+{
+	membership_change(change->array);
+	membership_wait(change->array, &change->settle);
+}
+
+static void doubt_stored(struct region_hold *hold, int error)
+{
+	struct change *change = container_of(hold, struct change, sync);
+
+	if (error)
+		tell(change, -EIO, "the map of what %s lacks cannot be written", change->name);
+	else
+		add_label(change);
+}
+
+static int free_role(const struct array *array)
+{
+	for (unsigned role = 0; role < array->label.roles; role++)
+		if (!array->roles[role])
+			return (int)role;
+	return -1;
+}
+
+static int free_entry(const struct array *array)
+{
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+		if (array->label.members[i].state == LABEL_NONE)
+			return (int)i;
+	return -1;
+}
+
+/* The entry of who comes back and is expected; -1: any other disk. */
+static int returning_entry(const struct array *array, int error, const struct label *label)
+{
+	int index;
+
+	if (error || uuid_compare(label->array, array->label.array) != 0)
+		return -1;
+	index = label_find(&array->label, label->members[label->self].uuid);
+	if (index < 0 || array->label.members[index].state != LABEL_FAILED ||
+	    array->roles[array->label.members[index].role])
+		return -1;
+	return index;
+}
+
+static bool fits(const struct array *array, const struct blk *blk)
+{
+	const struct label_area *data = &array->label.data;
+
+	return blk->size_bytes >= LABEL_SLOTS * LABEL_SIZE &&
+	       label_slot_offset(blk->size_bytes, 2) >= data->offset + data->length;
+}
+
+/* Entries of those who had ROLE before: they come back as strangers. */
+static void supersede(struct array *array, unsigned role, unsigned except)
+{
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		struct label_member *entry = &array->label.members[i];
+
+		if (i == except || entry->role != role || entry->state == LABEL_NONE)
+			continue;
+		array->wanted[i] = LABEL_REMOVED;
+		array_bury(array, i);
+	}
+}
+
+static void enter(struct change *change, const struct label *label, bool known)
+{
+	struct array *array = change->array;
+	struct member *member;
+
+	array_bury(array, change->index);
+	member = array_take(array, &change->disk, change->index, MEMBER_REBUILDING);
+	if (!member) {
+		tell(change, -ENOMEM, "out of memory");
+		return;
+	}
+	member->sequence = label ? label->sequence : 0;
+	array->wanted[change->index] = LABEL_REBUILDING;
+	supersede(array, member->role, change->index);
+	if (known)
+		regions_doubt_dirty(array->regions);
+	else
+		regions_doubt_all(array->regions);
+	array_members_changed(array); /* from now on it gets every write */
+	change->sync.fn = doubt_stored;
+	if (regions_sync(array->regions, &change->sync))
+		add_label(change);
+}
+
+static void probed(void *arg, int error, const struct label *label)
+{
+	struct change *change = arg;
+	struct array *array = change->array;
+	const struct label *own = error ? NULL : label;
+	int index = returning_entry(array, error, label);
+	bool known = index >= 0;
+	int role = free_role(array);
+
+	if (array->ending) {
+		tell(change, -EBUSY, "it is being stopped");
+	} else if (!array->regions || role < 0) {
+		tell(change, -EBUSY, "no role is free for %s", change->name);
+	} else if (change->disk.blk->block_size != array->label.block_bytes) {
+		tell(change, -EINVAL, "%s has blocks of %u bytes, the others of %u", change->name,
+		     change->disk.blk->block_size, array->label.block_bytes);
+	} else if (!fits(array, change->disk.blk)) {
+		tell(change, -EINVAL, "%s is too small", change->name);
+	} else if (!known && (index = free_entry(array)) < 0) {
+		tell(change, -ENOSPC, "it had %d members already", LABEL_MEMBERS_MAX);
+	} else {
+		change->index = (unsigned)index;
+		if (!known) {
+			struct label_member *entry = &array->label.members[index];
+
+			env_random(array->env, entry->uuid, sizeof(entry->uuid));
+			entry->role = (uint8_t)role;
+		}
+		enter(change, own, known);
+	}
+}
+
+int array_add(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg)
+{
+	struct change *change = change_new(array, disk, done, arg);
+
+	if (!change)
+		return -ENOMEM;
+	array_probe(array->env, disk->blk, probed, change);
+	return 0;
+}
+
+/* --- remove --- */
+
+int array_remove(struct array *array, unsigned index, array_done_fn *done, void *arg)
+{
+	struct change *change = change_new(array, NULL, done, arg);
+	struct member *member;
+
+	if (!change)
+		return -ENOMEM;
+	member = index < LABEL_MEMBERS_MAX ? array->members[index] : NULL;
+	if (index >= LABEL_MEMBERS_MAX || array->label.members[index].state == LABEL_NONE) {
+		tell(change, -ENOENT, "there is no member %u", index);
+		return 0;
+	}
+	if (member && !membership_failed(array, member, -ECANCELED, "removed")) {
+		tell(change, -EBUSY, "it cannot do without %s", member->name);
+		return 0;
+	}
+	array->wanted[index] = LABEL_REMOVED;
+	event_emit(EVENT_MEMBER_REMOVED, array->label.name, member ? member->name : "");
+	membership_change(array);
+	membership_wait(array, &change->settle);
+	return 0;
+}
+
+/* --- stop --- */
+
+static void stop_settled(struct settle_wait *wait, int error)
+{
+	struct array *array = container_of(wait, struct array, stop_settle);
+	array_done_fn *done = array->stop_done;
+	void *arg = array->stop_arg;
+
+	(void)error; /* a label that cannot be written leaves the one before, which is right, too */
+	event_emit(EVENT_ARRAY_STOPPED, array->label.name);
+	array_start_free(array);
+	array_free(array);
+	done(arg, NULL, 0, "");
+}
+
+static void stop_label(struct array *array)
+{
+	array->stop_settle.fn = stop_settled;
+	if (array->blk) {
+		blk_unref(array->blk);
+		array->blk = NULL;
+		array->clean = true;
+		membership_change(array);
+	}
+	membership_wait(array, &array->stop_settle);
+}
+
+static void stop_regions(struct array *array)
+{
+	array->regions_ended = stop_label;
+	if (array->regions)
+		regions_quiesce(array->regions);
+	else
+		stop_label(array);
+}
+
+static void stop_begin(struct array *array)
+{
+	if (array->resync)
+		resync_stop(array->resync, stop_regions);
+	else
+		stop_regions(array);
+}
+
+void array_stop(struct array *array, array_done_fn *done, void *arg)
+{
+	assert(!array->ending);
+	array->ending = true;
+	array->stop_done = done;
+	array->stop_arg = arg;
+	if (!array->changes)
+		stop_begin(array);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What mirror.c (host I/O) and equalise.c (making legs equal) share. */
+#ifndef RAID_MIRROR_INT_H
+#define RAID_MIRROR_INT_H
+
+#include "backstore/rangelock.h"
+#include "raid/array_int.h"
+#include "raid/fan.h"
+
+#define MIRROR_LEGS_MAX 4u
+
+struct leg {
+	struct mirror *mirror;
+	uint64_t next_offset; /* where a sequential reader goes on */
+	unsigned reads;       /* in flight */
+};
+
+struct mirror {
+	struct blk blk;
+	struct array *array;
+	unsigned first, count; /* roles */
+	struct leg legs[MIRROR_LEGS_MAX];
+	unsigned turn;
+	struct fan_pool *fans;
+	struct rangelock *lock; /* writes shared, making equal exclusive */
+	struct equaliser *equaliser;
+};
+
+/* NULL: nobody is in that role. */
+struct member *mirror_leg(const struct mirror *mirror, unsigned leg);
+unsigned mirror_in_sync(const struct mirror *mirror);
+
+/* From the best leg. FINAL: an error is the answer, nothing is healed. */
+void mirror_read(struct mirror *mirror, struct io *io, bool final);
+
+/* Make IO's range equal, then read it. HEAL: because a leg could not read it. */
+void equaliser_read(struct equaliser *equaliser, struct io *io, bool heal);
+
+struct equaliser *equaliser_new(struct mirror *mirror);
+void equaliser_free(struct equaliser *equaliser);
+
+#endif
