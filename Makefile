@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Yoke: one Makefile, no configure. Sources are found by wildcard: a new file needs no edit here.
 #
-#   make [MODE=release|debug|asan|tsan|cov] [CC=clang]     programs in build/$(MODE)/
+#   make [MODE=release|debug|asan|tsan|cov|sim] [CC=clang] programs in build/$(MODE)/
 #   make check                                             from a clean machine to a tested tree
 #   make run                                               from a clean machine to a serving target
 
@@ -32,9 +32,11 @@ OPT_debug   = -Og
 OPT_asan    = -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 OPT_tsan    = -O1 -fno-omit-frame-pointer -fsanitize=thread
 OPT_cov     = -O0 --coverage
+# Rules can be switched off at run time: never for programs that serve.
+OPT_sim     = -O2 -DYOKE_CANARIES
 OPT_fuzz    = -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
 ifndef OPT_$(MODE)
-$(error MODE=$(MODE) is unknown: use release, debug, asan, tsan or cov)
+$(error MODE=$(MODE) is unknown: use release, debug, asan, tsan, cov or sim)
 endif
 
 # Expanded once, at first use: `make deps` must work before pkg-config is there.
@@ -58,11 +60,12 @@ LIB_O   = $(call objects,$(DIRS:%=%/*.c))
 CTL_O   = $(call objects,ctl/*.c)
 BENCH_O = $(call objects,bench/*.c)
 FAKE_O  = $(call objects,tests/fake/*.c)
+SIM_O   = $(filter-out $(B)/tests/sim/sim.o,$(call objects,tests/sim/*.c))
 TESTS   = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB     = $(B)/libyoke.a
 WIRE_TOOLS = malloc_count.so lock_load lock_fight
-TEST_LIBS = $(B)/libfake.a $(LIB) $(B)/libctl.a $(B)/libbench.a
+TEST_LIBS = $(B)/libsim.a $(B)/libfake.a $(LIB) $(B)/libctl.a $(B)/libbench.a
 group   = -Wl,--start-group $(1) -Wl,--end-group
 
 program  = $(if $(wildcard $(2)),$(B)/$(1))
@@ -86,6 +89,7 @@ $(LIB): $(LIB_O)
 $(B)/libctl.a: $(CTL_O)
 $(B)/libbench.a: $(BENCH_O)
 $(B)/libfake.a: $(FAKE_O)
+$(B)/libsim.a: $(SIM_O)
 $(B)/lib%.a: $(B)/sources
 	@rm -f $@
 	$(call say,AR)
@@ -106,6 +110,9 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(TEST_LIBS
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(call group,$(TEST_LIBS)) $(LIBS)
 endif
+$(B)/tests/simulate: $(B)/tests/sim/sim.o $(B)/libsim.a $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(call group,$(filter %.a,$^)) $(LIBS)
 # Measuring sticks, which link nothing of ours: counts and initiators of tests/wire, the ceiling of
 # `make compare`.
 $(B)/tests/malloc_count.so: tests/wire/malloc_count.c $(B)/flags
@@ -136,7 +143,7 @@ stamp = @mkdir -p $(@D); echo '$(1)' | cmp -s - $@ || echo '$(1)' >$@
 $(B)/flags: FORCE
 	$(call stamp,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS))
 $(B)/sources: FORCE
-	$(call stamp,$(LIB_O) $(CTL_O) $(BENCH_O) $(FAKE_O))
+	$(call stamp,$(LIB_O) $(CTL_O) $(BENCH_O) $(FAKE_O) $(SIM_O))
 $(B)/version: FORCE
 	$(call stamp,$(VERSION))
 FORCE:
@@ -152,11 +159,20 @@ layers:
 test-builds: deps
 	@$(MAKE) MODE=release all $(WIRE_TOOLS:%=build/release/tests/%)
 	@$(MAKE) MODE=asan tests
+	@$(MAKE) MODE=sim build/sim/tests/simulate
 check: test-builds
 	@tests/run $(TESTS_ARGS)
 check-full: test-builds
 	@tests/deps full
 	@tests/run --full $(TESTS_ARGS)
+
+# Life stories of arrays from seeds: SEED=1 N=100 LEVEL=10 SIM_ARGS="-v"
+SEED = 1
+N    = 100
+sim:
+	@tests/deps build
+	@$(MAKE) MODE=sim build/sim/tests/simulate
+	@build/sim/tests/simulate $(if $(LEVEL),-l $(LEVEL)) $(SIM_ARGS) $(SEED) $(N)
 
 fuzz:
 	@tests/deps fuzz
@@ -200,7 +216,7 @@ install: all man
 clean:
 	rm -rf $(filter-out build/guest,$(wildcard build/*))
 
-.PHONY: all tests deps tidy layers test-builds check check-full fuzz fuzz-run compare bench \
+.PHONY: all tests deps tidy layers test-builds check check-full sim fuzz fuzz-run compare bench \
 	run man install clean FORCE
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

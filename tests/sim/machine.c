@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An array on the simulated machine.
+ *
+ * Invariants:
+ *  1. Overlapping host commands of which one writes are never under way together.
+ *  2. What a command that power cut short did is unknown, even if the software called it done.
+ *
+ * Not here: the host (host.c), which faults when (scenario.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/machine_int.h"
+
+#define HOUR_NS (3600 * NS_PER_S)
+
+/* --- disks --- */
+
+static struct world *the_world; /* file leaves ask without an argument */
+
+static unsigned disk_of(int fd)
+{
+	return (unsigned)fd % SIM_DISKS_MAX;
+}
+
+static int64_t medium_size(const struct file_medium *medium)
+{
+	return (int64_t)world_disk_size(the_world, disk_of(medium->fd));
+}
+
+static void medium_close(const struct file_medium *medium)
+{
+	(void)medium;
+}
+
+static int medium_probe(const struct backing_spec *spec, struct file_medium *medium, char *text)
+{
+	(void)spec;
+	(void)medium;
+	snprintf(text, BACKING_TEXT_MAX, "not on this machine");
+	return -ENXIO;
+}
+
+static const struct file_calls calls = {
+	.size = medium_size,
+	.close = medium_close,
+	.probe = medium_probe,
+};
+
+/* A leaf over DISK, or NULL: it is gone. */
+static struct blk *leaf(struct machine *machine, unsigned disk)
+{
+	char name[16];
+	const struct backing_spec spec = {
+		.name = name,
+		.driver = BACKING_FILE,
+		.path = name,
+		.block_size = machine->shape.block_bytes,
+	};
+	const struct file_medium medium = {
+		.fd = world_disk_open(machine->world, machine->disks[disk]),
+		.fua = machine->shape.fua_disks,
+		.volatile_cache = true,
+		.punch = true,
+		.size_bytes = world_disk_size(machine->world, machine->disks[disk]),
+		.block_size = machine->shape.block_bytes,
+		.physical_block = machine->shape.block_bytes,
+		.mem_align = 1,
+	};
+
+	snprintf(name, sizeof(name), "d%u", disk);
+	if (medium.fd < 0)
+		return NULL;
+	return file_new(world_env(machine->world), &spec, &medium, &calls);
+}
+
+/* --- the array --- */
+
+/* One answer at a time. */
+static void answered(void *arg, struct array *array, int error, const char *text)
+{
+	struct machine *machine = arg;
+
+	machine->array = array;
+	machine->error = error;
+	snprintf(machine->text, sizeof(machine->text), "%s", text);
+	machine->done = true;
+}
+
+static int wait_answer(struct machine *machine)
+{
+	uint64_t until_ns = env_now_ns(world_env(machine->world)) + HOUR_NS;
+
+	if (!world_run_until(machine->world, &machine->done, until_ns))
+		machine_violated(machine, "the array does not answer within an hour");
+	return machine->error;
+}
+
+static unsigned offer_all(struct machine *machine, uint32_t present, struct array_disk *disks,
+			  char (*names)[16])
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < machine->shape.disks; i++) {
+		struct blk *blk = present >> i & 1 ? leaf(machine, i) : NULL;
+
+		if (!blk)
+			continue;
+		snprintf(names[count], sizeof(names[count]), "d%u", i);
+		disks[count] = (struct array_disk){ names[count], blk };
+		count++;
+	}
+	return count;
+}
+
+static void let_go(struct array_disk *disks, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		blk_unref(disks[i].blk);
+}
+
+static void host_begin(struct machine *machine)
+{
+	machine->lock = rangelock_new(world_env(machine->world));
+	assert(machine->lock);
+	machine->counts.starts++;
+	if (!machine->oracle)
+		machine->oracle = oracle_new(array_blk(machine->array)->size_bytes);
+}
+
+static void create(struct machine *machine)
+{
+	const struct array_spec spec = {
+		.name = "sim",
+		.level = machine->shape.level,
+		.chunk_bytes = machine->shape.chunk_bytes,
+		.log_stripes = true,
+	};
+	struct array_disk disks[SIM_DISKS_MAX];
+	char names[SIM_DISKS_MAX][16];
+	unsigned count = offer_all(machine, ~0u, disks, names);
+
+	machine->done = false;
+	array_create(world_env(machine->world), &spec, disks, count, answered, machine);
+	let_go(disks, count);
+	if (wait_answer(machine)) {
+		machine_violated(machine, machine->text);
+		return;
+	}
+	host_begin(machine);
+}
+
+/* The uuid of the array that the first labelled disk names. */
+static void label_read(void *arg, int error, const struct label *label)
+{
+	struct machine *machine = arg;
+
+	if (!error)
+		memcpy(machine->uuid, label->array, sizeof(machine->uuid));
+	machine->done = true;
+}
+
+static void find_uuid(struct machine *machine, struct array_disk *disks, unsigned count)
+{
+	memset(machine->uuid, 0, sizeof(machine->uuid));
+	for (unsigned i = 0; i < count && uuid_is_null(machine->uuid); i++) {
+		machine->done = false;
+		array_probe(world_env(machine->world), disks[i].blk, label_read, machine);
+		world_run_until(machine->world, &machine->done, UINT64_MAX);
+	}
+}
+
+int machine_start(struct machine *machine, uint32_t present)
+{
+	const struct array_start how = { 0 };
+	struct array_disk disks[SIM_DISKS_MAX];
+	char names[SIM_DISKS_MAX][16];
+	unsigned count = offer_all(machine, present, disks, names);
+	struct array_info info;
+
+	find_uuid(machine, disks, count);
+	machine->done = false;
+	array_start(world_env(machine->world), machine->uuid, disks, count, &how, answered,
+		    machine);
+	let_go(disks, count);
+	if (wait_answer(machine)) {
+		int error = machine->error;
+
+		machine->counts.waits++;
+		machine_stop(machine);
+		return error;
+	}
+	array_info(machine->array, &info);
+	machine->counts.degraded_starts += info.state != ARRAY_HEALTHY;
+	host_begin(machine);
+	return 0;
+}
+
+void machine_stop(struct machine *machine)
+{
+	if (!machine->array)
+		return;
+	if (machine->lock) {
+		rangelock_free(machine->lock);
+		machine->lock = NULL;
+	}
+	machine->done = false;
+	array_stop(machine->array, answered, machine);
+	wait_answer(machine);
+	machine->array = NULL;
+}
+
+void machine_cut(struct machine *machine, enum world_cut cut)
+{
+	world_power_cut(machine->world, cut);
+	machine->dark = true;
+	machine_drain(machine);
+	oracle_power_cut(machine->oracle);
+	machine_stop(machine);
+	world_run_until(machine->world, &(bool){ false }, UINT64_MAX);
+	machine->dark = false;
+	world_power_on(machine->world);
+}
+
+int machine_add(struct machine *machine, unsigned disk)
+{
+	struct blk *blk = leaf(machine, disk);
+	char name[16];
+	struct array *array = machine->array;
+
+	if (!blk)
+		return -ENOENT;
+	snprintf(name, sizeof(name), "d%u", disk);
+	machine->done = false;
+	machine->counts.adds++;
+	array_add(array, &(struct array_disk){ name, blk }, answered, machine);
+	blk_unref(blk);
+	wait_answer(machine);
+	machine->array = array;
+	return machine->error;
+}
+
+/* --- what became of it --- */
+
+static bool all_alike(struct machine *machine, unsigned first, unsigned count, uint64_t *at)
+{
+	const struct label_area *data = &machine->data;
+	const uint8_t *a = world_disk_bytes(machine->world, machine->disks[first]) + data->offset;
+
+	for (unsigned i = 1; i < count; i++) {
+		const uint8_t *b =
+			world_disk_bytes(machine->world, machine->disks[first + i]) + data->offset;
+
+		for (*at = 0; *at < data->length; *at += SIM_SECTOR)
+			if (memcmp(a + *at, b + *at, SIM_SECTOR) != 0)
+				return false;
+	}
+	return true;
+}
+
+void machine_check_copies(struct machine *machine)
+{
+	unsigned group = machine->shape.level == 1 ? machine->shape.disks : 2;
+	char text[96];
+	uint64_t at;
+
+	if (machine->shape.level != 1 && machine->shape.level != 10)
+		return;
+	for (unsigned first = 0; first < machine->shape.disks; first += group) {
+		if (all_alike(machine, first, group, &at))
+			continue;
+		snprintf(text, sizeof(text), "copies differ at %llu of the data area",
+			 (unsigned long long)at);
+		machine_violated(machine, text);
+	}
+}
+
+void machine_violated(struct machine *machine, const char *text)
+{
+	if (!machine->violation[0])
+		snprintf(machine->violation, sizeof(machine->violation), "%s", text);
+}
+
+const char *machine_violation(const struct machine *machine)
+{
+	return machine->violation[0] ? machine->violation : NULL;
+}
+
+const struct machine_counts *machine_counts(const struct machine *machine)
+{
+	return &machine->counts;
+}
+
+struct array *machine_array(struct machine *machine)
+{
+	return machine->array;
+}
+
+/* --- life --- */
+
+struct machine *machine_new(struct world *world, const struct machine_shape *shape)
+{
+	struct machine *machine = calloc(1, sizeof(*machine));
+
+	assert(machine);
+	the_world = world;
+	machine->world = world;
+	machine->shape = *shape;
+	for (unsigned i = 0; i < shape->disks; i++)
+		machine->disks[i] = world_disk_add(world, shape->disk_bytes);
+	create(machine);
+	if (machine->array)
+		machine->data = machine->array->label.data;
+	return machine;
+}
+
+void machine_free(struct machine *machine)
+{
+	machine_stop(machine);
+	world_run_until(machine->world, &(bool){ false }, UINT64_MAX);
+	if (machine->oracle)
+		oracle_free(machine->oracle);
+	free(machine);
+}

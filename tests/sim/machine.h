@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The software under test on the simulated machine: an array of file leaves over simulated
+ * disks, and a host that reads and writes it through the range lock of a LUN.
+ */
+#ifndef TESTS_SIM_MACHINE_H
+#define TESTS_SIM_MACHINE_H
+
+#include "backstore/rangelock.h"
+#include "raid/array.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/world.h"
+
+#define MACHINE_IOS 16
+#define MACHINE_IO_MAX (256 * KIB)
+
+struct machine;
+
+struct machine_shape {
+	unsigned level, disks;
+	uint32_t chunk_bytes, block_bytes;
+	uint64_t disk_bytes;
+	bool fua_disks;   /* FUA writes are cheap: they are used */
+	bool write_cache; /* the host sees WCE=1: flushes make durable */
+};
+
+struct machine_counts {
+	uint64_t reads, writes, flushes, errors, starts, degraded_starts, waits, adds;
+};
+
+/* Makes the disks and the array; the oracle knows nothing of what is on it yet. */
+struct machine *machine_new(struct world *world, const struct machine_shape *shape);
+void machine_free(struct machine *machine);
+
+/*
+ * Find the array on the disks in PRESENT (bit I) and start it. 0, -EAGAIN: it waits, ...; then
+ * the machine has no array.
+ */
+int machine_start(struct machine *machine, uint32_t present);
+/* Stops it in order. */
+void machine_stop(struct machine *machine);
+/* Power is cut; the software is taken down; power is on again. */
+void machine_cut(struct machine *machine, enum world_cut cut);
+
+/* Disk DISK is given to the running array again; the answer. */
+int machine_add(struct machine *machine, unsigned disk);
+
+/* One more host command of a random kind; false: as many are under way as may be. */
+bool machine_submit(struct machine *machine);
+/* All of them are answered. False: one is not, after an hour. */
+bool machine_drain(struct machine *machine);
+/* Read everything; what cannot be read is an error only if STRICT. */
+void machine_read_all(struct machine *machine, bool strict);
+
+struct array *machine_array(struct machine *machine); /* NULL: not running */
+/* What went wrong first, or NULL. */
+const char *machine_violation(const struct machine *machine);
+const struct machine_counts *machine_counts(const struct machine *machine);
+/* Members' data areas that should be equal are; after machine_stop(). */
+void machine_check_copies(struct machine *machine);
+
+#endif

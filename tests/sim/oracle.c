@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a host may read.
+ *
+ * Invariants:
+ *  1. `now` has every value that a read may show; a read that shows one of them leaves that.
+ *  2. `kept` has every value that a power cut may leave; it is `now` but for sectors that a
+ *     cache holds newer values of. A value that was read of another sector cannot be taken back
+ *     (I11), so it is all that may be kept.
+ *
+ * Not here: I/O (host.c).
+ */
+#include "tests/sim/oracle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire.h"
+
+#define SECTOR 512u
+#define VALUES_MAX 64
+
+struct values {
+	uint64_t all[VALUES_MAX];
+	unsigned count;
+};
+
+struct sector {
+	struct values now, kept;
+	uint64_t writing;  /* value of the write under way; 0: none, or of zeroes */
+	uint64_t ended_at; /* mark of the last one that ended GOOD */
+	bool cached;       /* kept differs */
+};
+
+struct oracle {
+	uint64_t count;
+	uint64_t next; /* value */
+	uint64_t mark;
+	struct sector *sectors;
+	char text[200];
+};
+
+static void set_to(struct values *values, uint64_t value)
+{
+	values->all[0] = value;
+	values->count = 1;
+}
+
+static bool has(const struct values *values, uint64_t value)
+{
+	for (unsigned i = 0; i < values->count; i++)
+		if (values->all[i] == value)
+			return true;
+	return false;
+}
+
+/* Hosts read now and then, so few values gather. */
+static void add(struct values *values, uint64_t value)
+{
+	if (has(values, value))
+		return;
+	assert(values->count < VALUES_MAX);
+	values->all[values->count++] = value;
+}
+
+/* --- sectors as bytes: zero is zeroes, any other value fills it with itself and its place --- */
+
+static void stamp(uint8_t *at, uint64_t sector, uint64_t value)
+{
+	for (unsigned i = 0; i < SECTOR; i += 16) {
+		put_le64(at + i, value);
+		put_le64(at + i + 8, value ? sector + i : 0);
+	}
+}
+
+/* False: torn, misplaced or foreign. */
+static bool unstamp(const uint8_t *at, uint64_t sector, uint64_t *value)
+{
+	uint8_t whole[SECTOR];
+
+	*value = get_le64(at);
+	stamp(whole, sector, *value);
+	return memcmp(at, whole, SECTOR) == 0;
+}
+
+void oracle_write(struct oracle *oracle, uint64_t offset, uint64_t length, void *buf, bool zero)
+{
+	for (uint64_t i = 0; i < length / SECTOR; i++) {
+		struct sector *sector = &oracle->sectors[offset / SECTOR + i];
+
+		sector->writing = zero ? 0 : ++oracle->next;
+		if (buf)
+			stamp((uint8_t *)buf + i * SECTOR, offset / SECTOR + i, sector->writing);
+	}
+}
+
+static void sector_ended(struct oracle *oracle, struct sector *sector, enum oracle_end end)
+{
+	switch (end) {
+	case ORACLE_DURABLE:
+		set_to(&sector->now, sector->writing);
+		set_to(&sector->kept, sector->writing);
+		sector->cached = false;
+		sector->ended_at = oracle->mark;
+		break;
+	case ORACLE_VOLATILE:
+		set_to(&sector->now, sector->writing);
+		add(&sector->kept, sector->writing);
+		sector->cached = true;
+		sector->ended_at = oracle->mark;
+		break;
+	case ORACLE_UNKNOWN:
+		add(&sector->now, sector->writing);
+		add(&sector->kept, sector->writing);
+		break;
+	}
+}
+
+void oracle_ended(struct oracle *oracle, uint64_t offset, uint64_t length, enum oracle_end end)
+{
+	for (uint64_t i = 0; i < length / SECTOR; i++)
+		sector_ended(oracle, &oracle->sectors[offset / SECTOR + i], end);
+}
+
+uint64_t oracle_flush_begins(struct oracle *oracle)
+{
+	return ++oracle->mark;
+}
+
+void oracle_flushed(struct oracle *oracle, uint64_t mark)
+{
+	for (uint64_t i = 0; i < oracle->count; i++) {
+		struct sector *sector = &oracle->sectors[i];
+
+		if (!sector->cached || sector->ended_at >= mark)
+			continue;
+		sector->kept = sector->now;
+		sector->cached = false;
+	}
+}
+
+void oracle_power_cut(struct oracle *oracle)
+{
+	for (uint64_t i = 0; i < oracle->count; i++) {
+		oracle->sectors[i].now = oracle->sectors[i].kept;
+		oracle->sectors[i].cached = false;
+	}
+}
+
+static const char *wrong(struct oracle *oracle, uint64_t sector, const char *what, uint64_t value)
+{
+	const struct values *now = &oracle->sectors[sector].now;
+	int used = snprintf(oracle->text, sizeof(oracle->text),
+			    "sector %" PRIu64 ": %s %" PRIu64 ", may be", sector, what, value);
+
+	for (unsigned i = 0; i < now->count && used < (int)sizeof(oracle->text); i++)
+		used += snprintf(oracle->text + used, sizeof(oracle->text) - (size_t)used,
+				 " %" PRIu64, now->all[i]);
+	return oracle->text;
+}
+
+const char *oracle_read(struct oracle *oracle, uint64_t offset, uint64_t length, const void *buf)
+{
+	for (uint64_t i = 0; i < length / SECTOR; i++) {
+		uint64_t index = offset / SECTOR + i, value;
+		struct sector *sector = &oracle->sectors[index];
+
+		if (!unstamp((const uint8_t *)buf + i * SECTOR, index, &value))
+			return wrong(oracle, index, "garbage", value);
+		if (!has(&sector->now, value))
+			return wrong(oracle, index, "read", value);
+		set_to(&sector->now, value);
+		if (!sector->cached)
+			set_to(&sector->kept, value);
+	}
+	return NULL;
+}
+
+struct oracle *oracle_new(uint64_t size_bytes)
+{
+	struct oracle *oracle = calloc(1, sizeof(*oracle));
+
+	assert(oracle && size_bytes % SECTOR == 0);
+	oracle->count = size_bytes / SECTOR;
+	oracle->sectors = calloc(oracle->count, sizeof(*oracle->sectors));
+	assert(oracle->sectors);
+	for (uint64_t i = 0; i < oracle->count; i++) {
+		set_to(&oracle->sectors[i].now, 0);
+		set_to(&oracle->sectors[i].kept, 0);
+	}
+	return oracle;
+}
+
+void oracle_free(struct oracle *oracle)
+{
+	free(oracle->sectors);
+	free(oracle);
+}
