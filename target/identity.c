@@ -64,7 +64,8 @@ static int read_uuid(int dir_fd, const char *file, uuid_t uuid)
 {
 	char buf[UUID_TEXT + 2];
 	ssize_t n;
-	int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
+	/* Nothing that waits for somebody: what lies there may be no file of ours. */
+	int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;
@@ -86,7 +87,9 @@ static int write_uuid(int dir_fd, const char *file, const uuid_t uuid)
 	uuid_unparse_lower(uuid, buf);
 	buf[UUID_TEXT] = '\n';
 	snprintf(temp, sizeof(temp), "%s.new", file);
-	fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (unlinkat(dir_fd, temp, 0) && errno != ENOENT)
+		return -errno;
+	fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	errno = 0;

@@ -224,7 +224,10 @@ static int write_blob(const struct file_store *fs, const struct lu_save *save)
 	file_name(file, fs, save->blob);
 	snprintf(temp, sizeof(temp), "%s.new", file);
 	fill_header(&header, fs, save->blob, save->data, save->length);
-	fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* What a crash left there goes, and whatever else: opening a pipe would wait for ever. */
+	if (unlinkat(dir_fd, temp, 0) && errno != ENOENT)
+		return -errno;
+	fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, &header, sizeof(header));

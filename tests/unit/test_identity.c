@@ -94,6 +94,19 @@ START_TEST(a_good_identity_file_is_what_hosts_see)
 }
 END_TEST
 
+/* yoked would wait for ever for who writes to them, or reads. */
+START_TEST(pipes_among_the_files_are_not_waited_for)
+{
+	uuid_t uuid = { 0 };
+
+	ck_assert_int_eq(mkfifoat(dir_fd, "backing-a.uuid", 0600), 0);
+	ck_assert_int_eq(identity_get(dir_fd, "a", uuid, text, sizeof(text)), -EBADMSG);
+	ck_assert_int_eq(mkfifoat(dir_fd, "backing-b.uuid.new", 0600), 0);
+	ck_assert_int_eq(identity_get(dir_fd, "b", uuid, text, sizeof(text)), 0);
+	ck_assert_int_eq(faccessat(dir_fd, "backing-b.uuid", F_OK, 0), 0);
+}
+END_TEST
+
 START_TEST(a_directory_has_one_holder)
 {
 	ck_assert_int_lt(identity_open(dir, text, sizeof(text)), 0);
@@ -126,6 +139,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_damaged_identity_is_refused_and_left_as_it_is, 0,
 			    (int)ARRAY_LEN(damaged));
 	tcase_add_test(tc, a_good_identity_file_is_what_hosts_see);
+	tcase_add_test(tc, pipes_among_the_files_are_not_waited_for);
 	tcase_add_test(tc, a_directory_has_one_holder);
 	tcase_add_test(tc, a_directory_that_cannot_be_had_is_named);
 	suite_add_tcase(suite, tc);

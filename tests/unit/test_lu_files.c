@@ -336,6 +336,23 @@ START_TEST(what_a_crash_left_half_written_is_not_looked_at)
 }
 END_TEST
 
+/* A pipe would be waited for, with every other save behind it; a link would be followed. */
+START_TEST(what_lies_where_the_new_file_is_written_goes)
+{
+	struct lu_store *store = open_as("disk", uuid);
+
+	if (_i) {
+		ck_assert_int_eq(symlinkat("elsewhere", dir_fd, TEMP_NAME), 0);
+	} else {
+		ck_assert_int_eq(mkfifoat(dir_fd, TEMP_NAME, 0600), 0);
+	}
+	ck_assert_int_eq(save_now(store, "n", 1), 0);
+	ck_assert_int_eq(faccessat(dir_fd, "elsewhere", F_OK, 0), -1);
+	store->close(store);
+	expect("n", 1);
+}
+END_TEST
+
 START_TEST(several_saves_are_done_in_their_order)
 {
 	struct lu_store *store = open_as("disk", uuid), *other = open_as("other", uuid);
@@ -419,6 +436,7 @@ int main(void)
 	tcase_add_test(tc, what_is_too_large_or_no_file_is_not_even_read);
 	tcase_add_loop_test(tc, a_failing_save_leaves_the_old_blob_and_says_so, 0, 2);
 	tcase_add_test(tc, what_a_crash_left_half_written_is_not_looked_at);
+	tcase_add_loop_test(tc, what_lies_where_the_new_file_is_written_goes, 0, 2);
 	tcase_add_test(tc, several_saves_are_done_in_their_order);
 	tcase_add_test(tc, a_store_that_was_opened_anew_is_the_only_one_that_saves);
 	tcase_add_test(tc, another_identity_has_a_state_of_its_own);
