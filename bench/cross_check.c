@@ -6,7 +6,8 @@
  *  1. A reading is of one moment: nothing is under way when it is taken, and one call tells all
  *     of a target.
  *  2. A backing is counted once, however many LUNs of however many targets show it.
- *  3. What was not checked, and what could not be, is no disagreement.
+ *  3. Devices are compared by bytes, and by operations only where none was in pieces.
+ *  4. What was not checked, and what could not be, is no disagreement.
  *
  * Not here: our own counts (engine.c), what follows from a disagreement (verdict.c, outcome.c).
  * Spec: man/yoke-rpc.7, traffic.show.
@@ -24,11 +25,12 @@
 
 #define ANSWER_TIMEOUT_NS (10 * NS_PER_S)
 #define BACKING_NAME_MAX 64
+#define WHOLE_MAX (4 * MIB) /* a longer command may reach the device in pieces */
 #define BACKINGS_MAX (BENCH_LUNS_MAX * BENCH_PORTALS_MAX)
 
 struct reading {
 	uint64_t sessions, luns, devices; /* reads and writes */
-	uint64_t device_read_bytes;
+	uint64_t device_read_bytes, device_write_bytes;
 	bool disks; /* every device reads past the page cache */
 };
 
@@ -113,7 +115,8 @@ static bool take_lun(struct cross_check *check, const json_t *row, struct readin
 	reading->disks &= json_is_true(json_object_get(row, "disk"));
 	return take_ops(json_object_get(row, "unit"), &reading->luns) &&
 	       take_ops(device, &reading->devices) &&
-	       take(device, "read_bytes", &reading->device_read_bytes);
+	       take(device, "read_bytes", &reading->device_read_bytes) &&
+	       take(device, "write_bytes", &reading->device_write_bytes);
 }
 
 static bool take_target(struct cross_check *check, const json_t *result, struct reading *reading)
@@ -209,7 +212,8 @@ static bool went_back(const struct cross_check *check)
 	const struct reading *a = &check->before, *b = &check->after;
 
 	return b->sessions < a->sessions || b->luns < a->luns || b->devices < a->devices ||
-	       b->device_read_bytes < a->device_read_bytes;
+	       b->device_read_bytes < a->device_read_bytes ||
+	       b->device_write_bytes < a->device_write_bytes;
 }
 
 /* "initiator 100 = sessions = LUNs; disks 98" */
@@ -229,6 +233,38 @@ static double deviation(uint64_t count, uint64_t ours)
 	if (count == ours)
 		return 0;
 	return ours ? fabs((double)count - (double)ours) / (double)ours : 1;
+}
+
+/* Whether a command may have been several operations of a device. */
+static bool in_pieces(const struct bench_point *point)
+{
+	for (unsigned i = 0; i < point->stream_count; i++)
+		if (point->streams[i].block_bytes > WHOLE_MAX)
+			return true;
+	return false;
+}
+
+/* The devices: into C's deviation and text. MOVED bytes in all. */
+static void compare_devices(struct bench_cross_check *c, const struct bench_result *result,
+			    uint64_t moved)
+{
+	const char *name = c->disks_known ? "disks" : "backings";
+	uint64_t ours = result->sides[BENCH_TOTAL].bytes;
+	char moved_text[UNITS_SIZE], ours_text[UNITS_SIZE];
+	size_t len;
+
+	c->deviation = fmax(c->deviation, deviation(moved, ours));
+	if (!in_pieces(result->point)) {
+		c->deviation = fmax(c->deviation, deviation(c->disks, c->initiator));
+		add_count(c->text, sizeof(c->text), name, c->disks, c->initiator);
+	} else if (moved == ours) {
+		len = strlen(c->text);
+		snprintf(c->text + len, sizeof(c->text) - len, "; %s agree in bytes", name);
+	}
+	len = strlen(c->text);
+	if (moved != ours)
+		snprintf(c->text + len, sizeof(c->text) - len, "; %s moved %s of %s", name,
+			 units_size(moved, moved_text), units_size(ours, ours_text));
 }
 
 void cross_check_fill(const struct cross_check *check, struct bench_result *result)
@@ -253,14 +289,12 @@ void cross_check_fill(const struct cross_check *check, struct bench_result *resu
 	c->disks = b->devices - a->devices;
 	c->disks_known = b->disks;
 	c->disk_read_bytes = b->device_read_bytes - a->device_read_bytes;
-	c->deviation =
-		fmax(deviation(c->sessions, c->initiator),
-		     fmax(deviation(c->luns, c->initiator), deviation(c->disks, c->initiator)));
+	c->deviation = fmax(deviation(c->sessions, c->initiator), deviation(c->luns, c->initiator));
 	snprintf(c->text, sizeof(c->text), "initiator %s", units_count(c->initiator, number));
 	add_count(c->text, sizeof(c->text), "sessions", c->sessions, c->initiator);
 	add_count(c->text, sizeof(c->text), "LUNs", c->luns, c->initiator);
-	add_count(c->text, sizeof(c->text), c->disks_known ? "disks" : "backings", c->disks,
-		  c->initiator);
+	compare_devices(c, result,
+			c->disk_read_bytes + b->device_write_bytes - a->device_write_bytes);
 }
 
 bool cross_check_agrees(const struct bench_cross_check *check)

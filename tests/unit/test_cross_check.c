@@ -39,8 +39,9 @@ static void teardown(void)
 }
 
 /* Reads and writes of sessions, unit and device; read bytes of the device. */
-#define COUNTS(r, w, b)                                                                            \
-	"{\"read_ops\":" #r ",\"write_ops\":" #w ",\"read_bytes\":" #b ",\"write_bytes\":1}"
+#define MOVED(r, w, rb, wb)                                                                        \
+	"{\"read_ops\":" #r ",\"write_ops\":" #w ",\"read_bytes\":" #rb ",\"write_bytes\":" #wb "}"
+#define COUNTS(r, w, b) MOVED(r, w, b, 1)
 #define LUN(backing, disk, unit, device)                                                           \
 	"{\"lun\":1,\"backing\":\"" backing "\",\"disk\":" disk ",\"unit\":" unit                  \
 	",\"device\":" device "}"
@@ -49,7 +50,7 @@ static void teardown(void)
 	",\"luns\":[" luns "]}"
 #define ONE(disk, sessions, unit, device) ANSWER(sessions, LUN("b", disk, unit, device))
 
-#define BEFORE ONE("true", COUNTS(10, 20, 0), COUNTS(110, 220, 0), COUNTS(1000, 2000, 5000))
+#define BEFORE ONE("true", COUNTS(10, 20, 0), COUNTS(110, 220, 0), MOVED(1000, 2000, 5000, 1))
 
 /* Both readings, then the result's cross check. The requests are checked. */
 static const struct bench_cross_check *compare(const char *const *answers)
@@ -74,16 +75,24 @@ static const struct {
 	bool disks_known;
 	const char *text;
 } cases[] = {
-	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0), COUNTS(1700, 2300, 9000)), 0, true,
-	  "initiator 1,000 = sessions = LUNs = disks" },
-	{ ONE("false", COUNTS(710, 320, 0), COUNTS(810, 520, 0), COUNTS(1700, 2300, 9000)), 0,
-	  false, "initiator 1,000 = sessions = LUNs = backings" },
-	{ ONE("true", COUNTS(715, 325, 0), COUNTS(810, 520, 0), COUNTS(1700, 2300, 9000)), 0.01,
-	  true, "initiator 1,000; sessions 1,010 = LUNs = disks" },
-	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 509, 0), COUNTS(1700, 2300, 9000)), 0.011,
-	  true, "initiator 1,000 = sessions; LUNs 989 = disks" },
-	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0), COUNTS(1700, 2200, 9000)), 0.1,
-	  true, "initiator 1,000 = sessions = LUNs; disks 900" },
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0),
+	      MOVED(1700, 2300, 2872200, 1228801)),
+	  0, true, "initiator 1,000 = sessions = LUNs = disks" },
+	{ ONE("false", COUNTS(710, 320, 0), COUNTS(810, 520, 0),
+	      MOVED(1700, 2300, 2872200, 1228801)),
+	  0, false, "initiator 1,000 = sessions = LUNs = backings" },
+	{ ONE("true", COUNTS(715, 325, 0), COUNTS(810, 520, 0),
+	      MOVED(1700, 2300, 2872200, 1228801)),
+	  0.01, true, "initiator 1,000; sessions 1,010 = LUNs = disks" },
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 509, 0),
+	      MOVED(1700, 2300, 2872200, 1228801)),
+	  0.011, true, "initiator 1,000 = sessions; LUNs 989 = disks" },
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0),
+	      MOVED(1700, 2200, 2872200, 1228801)),
+	  0.1, true, "initiator 1,000 = sessions = LUNs; disks 900" },
+	/* Half of what was written never reached the disks. */
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0), MOVED(1700, 2300, 2872200, 614401)),
+	  0.15, true, "initiator 1,000 = sessions = LUNs = disks; disks moved 3.3 MiB of 3.9 MiB" },
 };
 
 START_TEST(counts_are_compared_by_their_difference)
@@ -94,11 +103,39 @@ START_TEST(counts_are_compared_by_their_difference)
 	ck_assert(c->done);
 	ck_assert_uint_eq(c->initiator, 1000);
 	ck_assert_uint_eq(c->initiator_read_bytes, 700 * 4096);
-	ck_assert_uint_eq(c->disk_read_bytes, 4000);
+	ck_assert_uint_eq(c->disk_read_bytes, 700 * 4096);
 	ck_assert(c->disks_known == cases[_i].disks_known);
 	ck_assert_double_eq_tol(c->deviation, cases[_i].deviation, 1e-9);
 	ck_assert_str_eq(c->text, cases[_i].text);
 	ck_assert(cross_check_agrees(c) == (cases[_i].deviation < 0.0105));
+}
+END_TEST
+
+static const struct {
+	const char *after;
+	double deviation;
+	const char *text;
+} pieces[] = {
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0),
+	      MOVED(2400, 2600, 2872200, 1228801)),
+	  0, "initiator 1,000 = sessions = LUNs; disks agree in bytes" },
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 520, 0), MOVED(1700, 2300, 2872200, 1)), 0.3,
+	  "initiator 1,000 = sessions = LUNs; disks moved 2.7 MiB of 3.9 MiB" },
+	{ ONE("true", COUNTS(710, 320, 0), COUNTS(810, 420, 0),
+	      MOVED(2400, 2600, 2872200, 1228801)),
+	  0.1, "initiator 1,000 = sessions; LUNs 900; disks agree in bytes" },
+};
+
+START_TEST(commands_that_reach_devices_in_pieces_are_compared_there_by_bytes)
+{
+	const char *answers[] = { BEFORE, pieces[_i].after, NULL };
+	const struct bench_cross_check *c;
+
+	fake->point.streams[0].block_bytes = 4 * MIB + 4096;
+	c = compare(answers);
+	ck_assert(c->done);
+	ck_assert_double_eq_tol(c->deviation, pieces[_i].deviation, 1e-9);
+	ck_assert_str_eq(c->text, pieces[_i].text);
 }
 END_TEST
 
@@ -117,9 +154,10 @@ START_TEST(a_backing_behind_two_luns_of_two_targets_is_counted_once)
 	static const char before[] =
 		ANSWER(COUNTS(0, 0, 0), LUN("a", "true", COUNTS(0, 0, 0), COUNTS(0, 0, 0)) "," LUN(
 						"b", "true", COUNTS(0, 0, 0), COUNTS(0, 0, 0)));
-	static const char after[] = ANSWER(
-		COUNTS(500, 0, 0), LUN("a", "true", COUNTS(600, 0, 0), COUNTS(600, 0, 0)) "," LUN(
-					   "b", "true", COUNTS(400, 0, 0), COUNTS(400, 0, 0)));
+	static const char after[] =
+		ANSWER(COUNTS(500, 0, 0),
+		       LUN("a", "true", COUNTS(600, 0, 0), MOVED(600, 0, 4096000, 1)) "," LUN(
+			       "b", "true", COUNTS(400, 0, 0), COUNTS(400, 0, 0)));
 	static const char *const answers[] = { before, before, after, after, NULL };
 	struct bench_setup *setup = &fake->plan.setup;
 	struct fake_rpc *rpc = fake_rpc_start(path, FAKE_RPC_RESULTS, answers);
@@ -149,7 +187,7 @@ START_TEST(a_yoked_that_was_restarted_is_not_compared)
 {
 	const char *answers[] = {
 		BEFORE,
-		ONE("true", COUNTS(9, 20, 0), COUNTS(110, 220, 0), COUNTS(1000, 2000, 5000)), NULL
+		ONE("true", COUNTS(9, 20, 0), COUNTS(110, 220, 0), MOVED(1000, 2000, 5000, 1)), NULL
 	};
 	const struct bench_cross_check *c = compare(answers);
 
@@ -214,6 +252,9 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, counts_are_compared_by_their_difference, 0, ARRAY_LEN(cases));
+	tcase_add_loop_test(tcase,
+			    commands_that_reach_devices_in_pieces_are_compared_there_by_bytes, 0,
+			    ARRAY_LEN(pieces));
 	tcase_add_test(tcase, nothing_done_by_us_and_something_counted_is_a_disagreement);
 	tcase_add_test(tcase, a_backing_behind_two_luns_of_two_targets_is_counted_once);
 	tcase_add_test(tcase, a_yoked_that_was_restarted_is_not_compared);
