@@ -133,7 +133,7 @@ static int control_open(struct control *control, struct engine *engine, unsigned
 static bool wait_outcome(struct control *control)
 {
 	control_wait(control);
-	return control->outcome == INITIATOR_ATTENTION || control->outcome == INITIATOR_BUSY;
+	return initiator_again(control->outcome);
 }
 
 static bool ask(struct control *control, unsigned lun, const uint8_t *cdb, unsigned cdb_bytes,
@@ -364,13 +364,14 @@ int control_read(struct engine *engine, unsigned lun, uint64_t offset, void *buf
 		 struct bench_fault *fault)
 {
 	const struct bench_lun *from = &engine->luns[lun];
+	const uint32_t piece = workload_piece(READ_MAX, engine->transfer_max, from->block_bytes);
 	struct control control;
 	int rc = control_open(&control, engine, 0, fault);
 
 	if (rc != 0)
 		return rc;
-	for (size_t done = 0; done < length && rc == 0; done += READ_MAX) {
-		uint32_t part = (uint32_t)min_u64(READ_MAX, length - done);
+	for (size_t done = 0; done < length && rc == 0; done += piece) {
+		uint32_t part = (uint32_t)min_u64(piece, length - done);
 
 		if (!read_blocks(&control, from, offset + done, (uint8_t *)buf + done, part))
 			rc = engine_say(fault, -EIO, "LUN %u: read at %llu: %s", from->lun,

@@ -469,6 +469,17 @@ static int fill(struct engine *engine, const struct engine_hooks *hooks, struct 
 	return rc;
 }
 
+/* Blocks are powers of two: whole ones of the largest are whole ones of all. */
+static uint32_t fill_bytes(const struct engine *engine)
+{
+	uint32_t block = 0;
+
+	for (unsigned i = 0; i < engine->setup->lun_count; i++)
+		if (engine->luns[i].block_bytes > block)
+			block = engine->luns[i].block_bytes;
+	return workload_piece(FILL_BLOCK, engine->transfer_max, block);
+}
+
 int engine_fill(struct engine *engine, const struct bench_point *point,
 		const struct engine_hooks *hooks, struct bench_fault *fault)
 {
@@ -484,7 +495,7 @@ int engine_fill(struct engine *engine, const struct bench_point *point,
 	*fault->text = '\0';
 	all.streams[0] = (struct bench_stream){
 		.pattern = PATTERN_SEQUENTIAL,
-		.block_bytes = (uint32_t)min_u64(FILL_BLOCK, engine->transfer_max),
+		.block_bytes = fill_bytes(engine),
 		.depth = FILL_DEPTH,
 	};
 	rc = prepare(engine, &all, NULL, fault);

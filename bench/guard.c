@@ -23,7 +23,7 @@
 /* VMFS has its signatures behind the first and the second MiB, LUKS2 a copy behind the fourth. */
 #define HEAD_BYTES (5 * MIB)
 #define TAIL_BYTES MIB
-#define READ_BYTES (128 * KIB) /* no more than any target takes in a command */
+#define READ_BYTES (128 * KIB) /* at a time; whole blocks of any size that is taken */
 
 static int fail(struct bench_fault *fault, int err, const char *what)
 {

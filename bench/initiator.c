@@ -247,7 +247,7 @@ static void ready_done(struct initiator_cmd *cmd, enum initiator_outcome outcome
 
 	if (outcome == INITIATOR_LOST)
 		return;
-	if (outcome == INITIATOR_ATTENTION || outcome == INITIATOR_BUSY) {
+	if (initiator_again(outcome)) {
 		if (++in->ready_tries > READY_TRIES) {
 			initiator_break(in, in->error);
 			return;
@@ -417,7 +417,7 @@ static enum initiator_outcome judge(struct initiator *in, const struct initiator
 		     (unsigned)task->sense.ascq >> 8, (unsigned)task->sense.ascq & 0xff);
 		if (task->sense.key == SCSI_SENSE_UNIT_ATTENTION)
 			return INITIATOR_ATTENTION;
-		return comes_later(&task->sense) ? INITIATOR_BUSY : INITIATOR_FAILED;
+		return comes_later(&task->sense) ? INITIATOR_TRANSIT : INITIATOR_FAILED;
 	case SCSI_STATUS_RESERVATION_CONFLICT:
 		note(in, "RESERVATION CONFLICT");
 		return INITIATOR_FAILED;

@@ -23,11 +23,19 @@
 
 enum initiator_outcome {
 	INITIATOR_GOOD,
-	INITIATOR_BUSY,      /* BUSY, TASK SET FULL, in transition: to be sent again later */
+	INITIATOR_BUSY,      /* BUSY, TASK SET FULL: to be sent again later */
+	INITIATOR_TRANSIT,   /* not ready yet, in transition: the same, if it may happen twice */
 	INITIATOR_ATTENTION, /* a unit attention took its place: to be sent again */
 	INITIATOR_FAILED,    /* any other answer; initiator_error() says which */
 	INITIATOR_LOST,      /* no answer, and there will be none */
 };
+
+/* Whether what does not write is to be sent again. */
+static inline bool initiator_again(enum initiator_outcome outcome)
+{
+	return outcome == INITIATOR_BUSY || outcome == INITIATOR_TRANSIT ||
+	       outcome == INITIATOR_ATTENTION;
+}
 
 struct initiator;
 

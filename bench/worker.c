@@ -273,15 +273,19 @@ static void command_done(struct initiator_cmd *io, enum initiator_outcome outcom
 		tally_good(command, now);
 		command_end(command, VERIFY_GOOD, now);
 		break;
+	case INITIATOR_TRANSIT:
 	case INITIATOR_BUSY:
 	case INITIATOR_ATTENTION:
-		/* Neither was carried out, so that a write may be sent again. */
-		if (late)
+		/*
+		 * BUSY and an attention come before anything is carried out, so that a write may
+		 * be sent again. A sense that it is not ready may come after a part of it.
+		 */
+		if (late || (outcome == INITIATOR_TRANSIT && command->verify && command->write))
 			command_fail(command, initiator_error(&command->session->in), now);
-		else if (outcome == INITIATOR_BUSY)
-			back_off(command, now);
-		else
+		else if (outcome == INITIATOR_ATTENTION)
 			retry(command, now);
+		else
+			back_off(command, now);
 		break;
 	case INITIATOR_FAILED:
 		command_fail(command, initiator_error(&command->session->in), now);

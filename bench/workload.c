@@ -165,6 +165,13 @@ void workload_next(struct workload *workload, struct workload_op *op)
 		workload->turn++;
 }
 
+uint32_t workload_piece(uint32_t most, uint32_t limit, uint32_t block_bytes)
+{
+	uint32_t length = limit < most ? limit : most;
+
+	return length < block_bytes ? block_bytes : length - length % block_bytes;
+}
+
 bool workload_fill(struct workload *workload, const uint64_t *range_bytes, struct workload_op *op,
 		   uint32_t *length)
 {

@@ -80,6 +80,8 @@ void workload_init(struct workload *workload, const struct bench_stream *stream,
 		   const struct workload_range *range, unsigned worker, unsigned workers,
 		   uint64_t seed);
 void workload_next(struct workload *workload, struct workload_op *op);
+/* As many whole blocks, at least one, as MOST and the target's LIMIT of a command take; bytes. */
+uint32_t workload_piece(uint32_t most, uint32_t limit, uint32_t block_bytes);
 /*
  * Filling: the workers write every byte of RANGE_BYTES[lun] of each LUN once, LENGTH at a time.
  * False: this worker has done its part.

@@ -13,6 +13,8 @@
     twice    a write is answered GOOD twice, under the next StatSN
     again    a write is answered GOOD twice, under the same StatSN
     short    a read is answered GOOD with half of its data, and says so
+    small    no lie: at most 20 blocks in a command, which VPD page B0 says
+    transit  no lie: a write is done, or not, and answered "becoming ready"
 
 Every lie is told only where nothing else explains it: no other command is under way, and what is
 hidden had been there to see.
@@ -41,6 +43,7 @@ BLOCK = 512
 UNIT = 4096
 BURST = 1 << 20
 WINDOW = 64
+SMALL = 20      # blocks
 KEYS = {"HeaderDigest": "None", "DataDigest": "None", "InitialR2T": "No", "ImmediateData": "Yes",
         "MaxBurstLength": str(BURST), "FirstBurstLength": str(BURST), "DefaultTime2Wait": "0",
         "DefaultTime2Retain": "0", "MaxOutstandingR2T": "1", "ErrorRecoveryLevel": "0",
@@ -169,7 +172,10 @@ class Connection(socketserver.BaseRequestHandler):
 
     def command(self, request):
         cdb = request.cdb
-        if cdb[0] in (0x2A, 0x8A):
+        moves = cdb[0] in (0x28, 0x2A, 0x88, 0x8A)
+        if moves and STORE.lie == "small" and self.span(cdb)[1] > SMALL * BLOCK:
+            self.check(request, 5, 0x24, 0)     # ILLEGAL REQUEST, INVALID FIELD IN CDB
+        elif cdb[0] in (0x2A, 0x8A):
             self.writes[request.itt] = [request, b""]
             self.data_out(request.itt, request.data)
         elif cdb[0] in (0x28, 0x88):
@@ -199,8 +205,13 @@ class Connection(socketserver.BaseRequestHandler):
             return
         del self.writes[itt]
         with LOCK:
-            STORE.write(self.span(request.cdb)[0], got)
+            transit = STORE.due("transit")
+            if not transit or STORE.random.randrange(2):
+                STORE.write(self.span(request.cdb)[0], got)
             twice, again = STORE.due("twice"), STORE.due("again")
+        if transit:
+            self.check(request, 2, 0x04, 0x01)
+            return
         self.good(request)
         if again:
             self.statsn -= 1
@@ -222,6 +233,8 @@ class Connection(socketserver.BaseRequestHandler):
             data = b""
         elif cdb[0] == 0x12 and not cdb[1]:
             data = bytes([0, 0, 6, 2, 31, 0, 0, 2]) + b"YOKE    " + b"Liar            " + b"1   "
+        elif cdb[0] == 0x12 and cdb[2] == 0xB0 and STORE.lie == "small":
+            data = struct.pack(">BBHHHI", 0, 0xB0, 60, 0, 0, SMALL) + bytes(52)
         elif cdb[0] == 0x25:
             data = struct.pack(">II", blocks - 1, BLOCK)
         elif cdb[0] == 0x9E and cdb[1] & 0x1F == 0x10:
@@ -231,8 +244,11 @@ class Connection(socketserver.BaseRequestHandler):
         if data is not None:
             self.good(request, data[:request.edtl])
             return
-        # ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE
-        sense = struct.pack(">HBBBBIB", 18, 0x70, 0, 5, 0, 0, 10) + bytes(4) + bytes([0x20]) + bytes(5)
+        self.check(request, 5, 0x20, 0)  # ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE
+
+    def check(self, request, key, asc, ascq):
+        sense = struct.pack(">HBBBIB", 18, 0x70, 0, key, 0, 10) + bytes(4) + bytes([asc, ascq]) \
+            + bytes(4)
         self.send(Pdu(P.SCSI_RSP, sense, itt=request.itt, final=1, status=2))
 
 

@@ -63,6 +63,26 @@ stop_liar
 grep -q 'verify: no violation' "$T/out" || rc="$rc, no verdict"
 result honest "$([ "$rc" = 0 ] || echo "exit status $rc: $(tail -c 1500 "$T/out" "$T/err")")"
 
+# The look before the first write, filling and the load keep to what the target takes at once.
+start_liar small
+rc=0
+bench --time 1s "$liar_url" >"$T/out" 2>"$T/err" || rc=$?
+timeout 300 "$YOKE_BUILD/yoke-bench" --rw write --bs 4k --qd 2 --warmup 0 --time 1s --destroy \
+	"$liar_url" >>"$T/out" 2>>"$T/err" </dev/null || rc="$rc, filled: $?"
+stop_liar
+result limit_of_a_command "$([ "$rc" = 0 ] || echo "exit status $rc: $(tail -c 1500 "$T/out" "$T/err")")"
+
+# What was answered "becoming ready" may have been done: it is not sent again.
+start_liar transit
+rc=0
+bench --time 2s "$liar_url" >"$T/out" 2>"$T/err" || rc=$?
+stop_liar
+why=
+[ $rc = 0 ] || why="exit status $rc"
+grep -qE 'verify: no violation .* [1-9][0-9,]* writes? of unknown fate' "$T/out" ||
+	why="$why, no verdict, or it was sent again"
+result becoming_ready "${why:+$why: $(tail -c 1500 "$T/out" "$T/err")}"
+
 # An honest target whose paths fail.
 left=$(free_port)
 right=$(free_port)

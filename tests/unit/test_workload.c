@@ -273,6 +273,21 @@ START_TEST(filling_writes_every_byte_once)
 }
 END_TEST
 
+static const struct {
+	uint32_t most, limit, block, piece;
+} pieces[] = {
+	{ 65536, UINT32_MAX, 512, 65536 }, { 65536, 20 * 512, 512, 20 * 512 },
+	{ 65536, 20 * 512, 4096, 8192 },   { 262144, 256 * 1024 - 512, 65536, 196608 },
+	{ 65536, 512, 4096, 4096 },
+};
+
+START_TEST(a_piece_is_whole_blocks_within_the_limit)
+{
+	ck_assert_uint_eq(workload_piece(pieces[_i].most, pieces[_i].limit, pieces[_i].block),
+			  pieces[_i].piece);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("workload");
@@ -281,6 +296,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, a_piece_is_whole_blocks_within_the_limit, 0, ARRAY_LEN(pieces));
 	tcase_add_loop_test(tc, any_hundred_commands_have_the_share_of_reads, 0, 101);
 	tcase_add_loop_test(tc, offsets_are_aligned_moved_and_inside, PATTERN_RANDOM,
 			    PATTERN_ZIPF + 1);
