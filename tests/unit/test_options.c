@@ -316,6 +316,22 @@ static const struct {
 	  "SECRET" },
 };
 
+START_TEST(secrets_from_a_pipe_are_refused_without_waiting)
+{
+	char dir[] = "/tmp/yoke-secret-XXXXXX", pipe[sizeof(dir) + 8], wanted[100];
+	struct bench_chap chap;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(pipe, sizeof(pipe), "%s/pipe", dir);
+	ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+	ck_assert_int_eq(chap_read(pipe, &chap, &fault), -EINVAL);
+	snprintf(wanted, sizeof(wanted), "%s: not a regular file", pipe);
+	ck_assert_str_eq(fault.text, wanted);
+	unlink(pipe);
+	rmdir(dir);
+}
+END_TEST
+
 START_TEST(secrets_come_from_a_file_and_never_show)
 {
 	struct bench_chap chap;
@@ -426,6 +442,7 @@ int main(void)
 	tcase_add_test(tcase, verify_neither_fills_nor_has_threads);
 	tcase_add_loop_test(tcase, what_cannot_be_meant_is_refused_in_one_line, 0, ARRAY_LEN(bad));
 	tcase_add_test(tcase, a_wrong_expectation_is_told_by_its_option);
+	tcase_add_test(tcase, secrets_from_a_pipe_are_refused_without_waiting);
 	tcase_add_loop_test(tcase, secrets_come_from_a_file_and_never_show, 0, ARRAY_LEN(files));
 	tcase_add_test(tcase, the_user_of_a_url_and_that_of_the_file_are_one);
 	tcase_add_test(tcase, the_help_has_every_option_in_lines_that_fit);
