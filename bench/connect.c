@@ -20,6 +20,7 @@
 #define CONNECT_NS (15 * NS_PER_S)
 #define LEAVE_NS (2 * NS_PER_S)
 #define SLICE_NS (100 * NS_PER_MS)
+#define RETURN_NS (5 * NS_PER_S) /* longer than a session waits before it logs in again */
 
 static unsigned sessions_up(const struct engine *engine)
 {
@@ -109,13 +110,35 @@ static void find_trouble(struct thread *thread, void *arg)
 	}
 }
 
+/* One of the sessions that are not up, and why. */
+static const char *trouble_of(struct engine *engine)
+{
+	threads_call(engine, find_trouble, NULL);
+	for (unsigned i = 0; i < engine->thread_count; i++)
+		if (*engine->threads[i].trouble)
+			return engine->threads[i].trouble;
+	return "";
+}
+
+int engine_lost(struct engine *engine, struct bench_fault *fault)
+{
+	uint64_t now = initiator_now(), end = now + RETURN_NS;
+
+	for (; sessions_up(engine) == 0; now = initiator_now()) {
+		if (now >= end || atomic_load(&engine->interrupted))
+			return engine_say(fault, -ENOTCONN, "the target was lost: %s",
+					  trouble_of(engine));
+		engine_wait(engine, now + SLICE_NS);
+	}
+	return 0;
+}
+
 static int wait_for_sessions(struct engine *engine, const struct engine_hooks *hooks,
 			     struct bench_fault *fault)
 {
 	struct engine_progress progress = { .phase = "connecting",
 					    .sessions = engine->session_count };
 	uint64_t now = initiator_now(), end = now + CONNECT_NS, tick = now + NS_PER_S;
-	const char *trouble = "";
 
 	while ((progress.sessions_up = sessions_up(engine)) < engine->session_count) {
 		now = initiator_now();
@@ -130,12 +153,8 @@ static int wait_for_sessions(struct engine *engine, const struct engine_hooks *h
 	}
 	if (progress.sessions_up == engine->session_count)
 		return 0;
-	threads_call(engine, find_trouble, NULL);
-	for (unsigned i = 0; i < engine->thread_count; i++)
-		if (*engine->threads[i].trouble)
-			trouble = engine->threads[i].trouble;
 	return engine_say(fault, -ECONNREFUSED, "only %u of %u sessions came up: %s",
-			  progress.sessions_up, engine->session_count, trouble);
+			  progress.sessions_up, engine->session_count, trouble_of(engine));
 }
 
 int engine_connect(struct engine *engine, unsigned each, unsigned threads,

@@ -71,6 +71,9 @@ int engine_run(struct engine *engine, const struct bench_point *point, struct ve
 	       const struct engine_hooks *hooks, struct bench_result **result,
 	       struct bench_fault *fault);
 
+/* After engine_run(): 0 if a session is up, or comes back within seconds; or -ENOTCONN and FAULT. */
+int engine_lost(struct engine *engine, struct bench_fault *fault);
+
 /* From a signal handler: the run ends early, as a whole result. */
 void engine_interrupt(struct engine *engine);
 

@@ -19,12 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/clean.h"
 #include "bench/cross_check.h"
 #include "bench/guard.h"
 #include "bench/live.h"
 #include "bench/run_int.h"
 #include "bench/table.h"
-#include "bench/clean.h"
 #include "core/units.h"
 
 #define TABLES_MAX 4 /* of so many measurements each has a table; of more, a line */
@@ -288,7 +288,9 @@ static int measure(struct run *run, unsigned repeat, unsigned point, struct benc
 	show(run, outcome);
 	if (err)
 		return err;
-	return signals || outcome->violation ? -EINTR : 0;
+	if (signals || outcome->violation)
+		return -EINTR;
+	return engine_lost(run->engine, fault);
 }
 
 /* What the repeats of each point differ by is known only at the end. */

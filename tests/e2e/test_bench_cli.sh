@@ -188,4 +188,20 @@ why=
 [ $rc = 2 ] || why="exit status $rc"
 grep -q '^yoke-bench: interrupted while filling' "$T/err" || why="$why, another line"
 result interrupted_while_filling "${why:+$why: $(tail -c 1000 "$T/out" "$T/err")}"
+
+# A target that goes for good in the middle: what was measured is shown, and it is no success.
+"$YOKE_BUILD/yoke-bench" --rw randread --time 5s --warmup 0 --no-fill --json "$T/lost.json" "$url/0" \
+	>"$T/out" 2>"$T/err" </dev/null &
+pid=$!
+wait_for 30 busy || fail "yoke-bench never read"
+kill_yoked
+rc=0
+wait $pid || rc=$?
+why=
+[ $rc = 3 ] || why="exit status $rc"
+grep -q '^yoke-bench: the target was lost: 127.0.0.1:' "$T/err" || why="$why, another line"
+grep -q '^read ' "$T/out" || why="$why, no table"
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["jobs"][0]["read"]["total_ios"] > 0' \
+	"$T/lost.json" || why="$why, no whole file"
+result target_lost "${why:+$why: $(tail -c 1000 "$T/out" "$T/err")}"
 exit $bad
