@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/json_int.h"
 #include "bench/clean.h"
+#include "bench/json_int.h"
 #include "bench/whole.h"
 
 json_t *json_text(const char *text)
