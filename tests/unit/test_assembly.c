@@ -173,14 +173,13 @@ static void step_running(struct world *world)
 static void decide_wrong(const struct world *world, uint32_t present, enum rule rule,
 			 struct assembly *decision)
 {
-	int newest = -1;
+	unsigned newest = (unsigned)__builtin_ctz(present);
 	uint32_t listed;
 
 	for (unsigned i = 0; i < world->roles; i++)
 		if (present >> i & 1 &&
-		    (newest < 0 ||
-		     world->disks[i].label.generation > world->disks[newest].label.generation))
-			newest = (int)i;
+		    world->disks[i].label.generation > world->disks[newest].label.generation)
+			newest = i;
 	decision->label = world->disks[newest].label;
 	listed = label_listed(&decision->label);
 	decision->joining = listed & present;

@@ -251,9 +251,8 @@ END_TEST
 START_TEST(members_are_found_by_uuid_and_by_role)
 {
 	struct label label = a_label();
-	uuid_t other;
+	const uuid_t other = { 0x77 };
 
-	memset(other, 0x77, sizeof(other));
 	ck_assert_int_eq(label_find(&label, label.members[3].uuid), 3);
 	ck_assert_int_eq(label_find(&label, other), -1);
 	ck_assert_int_eq(label_in_role(&label, 0), 4);
