@@ -35,7 +35,9 @@ static void count(struct iscsi_cmd *cmd)
 
 	if (task->status == SCSI_CHECK_CONDITION)
 		session->errors.check_conditions++;
-	if (task->dir == SCSI_DATA_IN && task->data_in_length) {
+	if (scsi_turned_away(task->status)) {
+		session->traffic.other_ops++;
+	} else if (task->dir == SCSI_DATA_IN && task->data_in_length) {
 		bytes = min_u64(task->data_in_length, task->expected_in);
 		session->traffic.read_ops++;
 		session->traffic.read_bytes += bytes;

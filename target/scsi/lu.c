@@ -272,7 +272,7 @@ static void count(struct scsi_lu *lu, const struct scsi_task *task, const struct
 {
 	if (task->status != SCSI_GOOD)
 		lu->stats.errors++;
-	if (task->op->length != scsi_rw_length) {
+	if (task->op->length != scsi_rw_length || scsi_turned_away(task->status)) {
 		lu->stats.others++;
 	} else if (task->op->flags & OP_WRITE) {
 		lu->stats.writes++;

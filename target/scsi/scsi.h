@@ -42,6 +42,12 @@ enum scsi_status {
 	SCSI_TASK_ABORTED = 0x40,
 };
 
+/* Nothing of it was done, and the initiator is to send it again: it is no read and no write. */
+static inline bool scsi_turned_away(enum scsi_status status)
+{
+	return status == SCSI_BUSY || status == SCSI_TASK_SET_FULL;
+}
+
 enum scsi_attr { SCSI_SIMPLE, SCSI_ORDERED, SCSI_HEAD_OF_QUEUE, SCSI_ACA };
 
 enum scsi_dir { SCSI_NO_DATA, SCSI_DATA_IN, SCSI_DATA_OUT };

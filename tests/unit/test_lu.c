@@ -102,6 +102,7 @@ END_TEST
 
 START_TEST(an_empty_pool_is_task_set_full_until_one_ends)
 {
+	struct scsi_lu_stats stats;
 	unsigned i;
 
 	start(_i, 4);
@@ -117,6 +118,10 @@ START_TEST(an_empty_pool_is_task_set_full_until_one_ends)
 	while (fake->held_count)
 		end(0);
 	ck_assert_uint_eq(t[5].task.status, SCSI_GOOD);
+	/* The initiator sends it again: it is not counted as a read twice. */
+	scsi_lu_stats(lu, &stats);
+	ck_assert_uint_eq(stats.reads, 5);
+	ck_assert_uint_eq(stats.errors, 1);
 	stop();
 }
 END_TEST
