@@ -88,6 +88,20 @@ for n in 1 2 4 8 48; do
 		"len({s['isid'] for s in y['sessions']}) == 2 * $n"
 done
 
+# peak TIME: KiB that 96 sessions take.
+peak() {
+	python3 - "$YOKE_BUILD/yoke-bench" "${options[@]}" --rw randrw:70 --qd 4 --sessions 48 \
+		--threads 2 --time "$1" "${urls[@]}" <<-'EOF3'
+	import resource, subprocess, sys
+	subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+	               stderr=subprocess.DEVNULL, timeout=100, check=True)
+	print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+	EOF3
+}
+# About 14 MiB, most of it histograms.
+short=$(peak 300ms) long=$(peak 3s)
+holds memory_is_bounded "0 < $short < 32 << 10" "$long < $short + (2 << 10)"
+
 before=$(served)
 bench --rw rw:50 --bs 8K --qd 4 --luns 0,1 --time 500ms "${urls[@]}" || true
 holds several_luns "ios == $(served) - $before and ios > 0"
