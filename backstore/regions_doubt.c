@@ -76,7 +76,8 @@ bool regions_next_doubtful(const struct regions *regions, uint64_t offset, uint6
 {
 	uint64_t bytes = (uint64_t)1 << regions->region_shift;
 
-	if (!regions->doubtful)
+	/* The last region may end before its number of bytes is full. */
+	if (!regions->doubtful || offset >= regions->conf.size_bytes)
 		return false;
 	for (unsigned i = (unsigned)(offset >> regions->region_shift); i < regions->total; i++) {
 		if (!regions->all[i].doubtful)

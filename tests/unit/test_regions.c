@@ -414,6 +414,7 @@ START_TEST(what_was_dirty_at_the_end_is_doubtful_at_the_start)
 	ck_assert(regions_next_doubtful(regions, 0, &offset, &length));
 	ck_assert_uint_eq(offset, 39 * MIB);
 	ck_assert_uint_eq(length, MIB - 512);
+	ck_assert(!regions_next_doubtful(regions, offset + length, &offset, &length));
 	ck_assert(!enter(&a, 39, 1)); /* one device may not have had the bit */
 	stored(0);
 	ck_assert(a.granted);
