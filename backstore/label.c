@@ -4,7 +4,8 @@
  *
  * Invariants:
  *  1. What label_decode() returns 0 for is whole (CRC32C) and consistent in itself: counts and
- *     indices in range, each role in-sync once, areas apart, on 4 KiB and not in the slots.
+ *     indices in range, each role in-sync once (in every ancestor, too), areas apart, on 4 KiB
+ *     and not in the slots, a chunk of data at least.
  *  2. Unused entries and reserved bytes are zero; a reader ignores reserved bytes.
  *
  * Not here: which label decides (raid/assembly.c), reading and writing slots (raid/member.c).
@@ -30,6 +31,7 @@
 
 #define VERSION 1
 #define AREA_ALIGN 4096u
+#define COUNT_MAX (UINT64_MAX / 2) /* of what rises by one: nobody gets there */
 
 enum {
 	OFF_MAGIC = 0,
@@ -173,12 +175,31 @@ static bool areas_sound(const struct label *label)
 			return false;
 		end = area_end(all[i], end);
 	}
-	return label->data.length && label->data.length % label->block_bytes == 0;
+	return label->data.length && label->data.length % label->block_bytes == 0 &&
+	       label->data.length >= label->chunk_bytes;
+}
+
+/* Who was in-sync then still has its role, and nobody else had it then. */
+static bool ancestor_sound(const struct label *label, const struct label_ancestor *ancestor)
+{
+	uint32_t filled = 0;
+
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		const struct label_member *member = &label->members[i];
+
+		if (!(ancestor->listed >> i & 1))
+			continue;
+		if (member->state == LABEL_NONE || member->role == LABEL_NO_ROLE ||
+		    filled >> member->role & 1)
+			return false;
+		filled |= 1u << member->role;
+	}
+	return ancestor->id && filled;
 }
 
 static bool members_sound(const struct label *label)
 {
-	uint32_t filled = 0, present = 0;
+	uint32_t filled = 0;
 
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
 		const struct label_member *member = &label->members[i];
@@ -187,7 +208,6 @@ static bool members_sound(const struct label *label)
 			return false;
 		if (member->state == LABEL_NONE)
 			continue;
-		present |= 1u << i;
 		if (member->role != LABEL_NO_ROLE && member->role >= label->roles)
 			return false;
 		if (uuid_is_null(member->uuid) || label_find(label, member->uuid) != (int)i)
@@ -198,13 +218,10 @@ static bool members_sound(const struct label *label)
 			return false;
 		filled |= 1u << member->role;
 	}
-	for (unsigned i = 0; i < label->ancestor_count; i++) {
-		const struct label_ancestor *ancestor = &label->ancestors[i];
-
-		if (!ancestor->id || !ancestor->listed || ancestor->listed & ~present)
+	for (unsigned i = 0; i < label->ancestor_count; i++)
+		if (!ancestor_sound(label, &label->ancestors[i]))
 			return false;
-	}
-	return present >> label->self & 1;
+	return label->members[label->self].state != LABEL_NONE;
 }
 
 static bool geometry_sound(const struct label *label)
@@ -235,7 +252,7 @@ static bool geometry_sound(const struct label *label)
 	return false;
 }
 
-static bool name_sound(const char *name)
+bool label_name_sound(const char *name)
 {
 	size_t length = strnlen(name, LABEL_NAME_MAX);
 
@@ -279,10 +296,11 @@ int label_decode(const void *buf, struct label *label)
 	label->data = get_area(in + OFF_DATA);
 	if (!label->id || uuid_is_null(label->array) || label->self >= LABEL_MEMBERS_MAX ||
 	    label->flags & ~LABEL_FLAGS || label->ancestor_count > LABEL_ANCESTORS_MAX ||
-	    label->generation < label->ancestor_count)
+	    label->generation < label->ancestor_count || label->sequence > COUNT_MAX ||
+	    label->generation > COUNT_MAX)
 		return -EILSEQ;
 	members_decode(in, label);
-	if (!name_sound(label->name) || !geometry_sound(label) || !areas_sound(label) ||
+	if (!label_name_sound(label->name) || !geometry_sound(label) || !areas_sound(label) ||
 	    !members_sound(label))
 		return -EILSEQ;
 	return 0;

@@ -83,6 +83,9 @@ struct label {
 	unsigned ancestor_count;
 };
 
+/* Whether an array can have this NAME: printable, without blanks, with room for its NUL. */
+bool label_name_sound(const char *name);
+
 void label_encode(const struct label *label, void *buf);
 
 /* 0; -ENOENT: no label at all; -EILSEQ: a damaged one; -ENOTSUP: of a newer version. */

@@ -146,6 +146,8 @@ START_TEST(what_makes_no_sense_is_refused)
 		{ 1280, 0 },             /* ancestor without id */
 		{ 1280 + 16, 0 },        /* that listed nobody */
 		{ 1280 + 17, 1 },        /* that listed an entry that is free */
+		{ 103, 0x80 },           /* more labels than there can have been, on the disk */
+		{ 215, 0x80 },           /* and of the array */
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -160,6 +162,40 @@ START_TEST(what_makes_no_sense_is_refused)
 		ck_assert_msg(label_decode(buf, &back) == (wrong[i].offset == 195 ? 0 : -EILSEQ),
 			      "byte %u as %u", wrong[i].offset, wrong[i].value);
 	}
+}
+END_TEST
+
+/* Whoever falls back to an ancestor puts its members into roles. */
+START_TEST(an_ancestor_that_lists_a_member_without_a_role_or_a_role_twice_is_refused)
+{
+	struct label label = a_label(), back;
+	uint8_t buf[LABEL_SIZE];
+
+	label.ancestors[0].listed = 3;
+	label.members[1].state = LABEL_REMOVED;
+	label_encode(&label, buf);
+	ck_assert_int_eq(label_decode(buf, &back), 0);
+	label.members[1].role = _i ? LABEL_NO_ROLE : label.members[0].role;
+	label_encode(&label, buf);
+	ck_assert_int_eq(label_decode(buf, &back), -EILSEQ);
+	for (unsigned i = 0; i < label.ancestor_count; i++)
+		label.ancestors[i].listed = 1;
+	label_encode(&label, buf);
+	ck_assert_int_eq(label_decode(buf, &back), 0);
+}
+END_TEST
+
+START_TEST(data_of_less_than_a_chunk_are_refused)
+{
+	struct label label = a_label(), back;
+	uint8_t buf[LABEL_SIZE];
+
+	label.data.length = label.chunk_bytes;
+	label_encode(&label, buf);
+	ck_assert_int_eq(label_decode(buf, &back), 0);
+	label.data.length = label.chunk_bytes - label.block_bytes;
+	label_encode(&label, buf);
+	ck_assert_int_eq(label_decode(buf, &back), -EILSEQ);
 }
 END_TEST
 
@@ -274,6 +310,10 @@ int main(void)
 	tcase_add_test(tcase, every_flipped_bit_is_noticed);
 	tcase_add_test(tcase, every_torn_write_of_512_is_noticed);
 	tcase_add_test(tcase, what_makes_no_sense_is_refused);
+	tcase_add_loop_test(
+		tcase, an_ancestor_that_lists_a_member_without_a_role_or_a_role_twice_is_refused, 0,
+		2);
+	tcase_add_test(tcase, data_of_less_than_a_chunk_are_refused);
 	tcase_add_test(tcase, two_members_with_one_uuid_are_refused);
 	tcase_add_test(tcase, a_newer_version_is_told_from_damage);
 	tcase_add_test(tcase, random_bytes_never_decode);
