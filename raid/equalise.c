@@ -9,6 +9,8 @@
  *  2. One request at a time; the resync and hosts take turns.
  *  3. A read that failed is healed block by block, and only where a leg cannot be read.
  *  4. What no in-sync leg can read stays as it is, block by block, and is an error of the request.
+ *  5. (I11) A request ends only when a durable label excludes the legs that did not take part:
+ *     after a crash they might be listed, and the first to be read.
  *
  * Not here: when it is needed (mirror.c, resync.c).
  */
@@ -50,6 +52,7 @@ struct equaliser {
 	uint64_t step;
 	int error;
 	struct rangelock_hold range;
+	struct settle_wait settle;
 	unsigned pending;
 	struct copy copies[MIRROR_LEGS_MAX];
 };
@@ -62,19 +65,33 @@ static uint64_t piece_length(const struct equaliser *eq)
 	return min_u64(eq->step, eq->end - eq->at);
 }
 
-static void request_end(struct equaliser *eq)
+static void request_settled(struct settle_wait *wait, int error)
 {
+	struct equaliser *eq = container_of(wait, struct equaliser, settle);
 	struct want resync = eq->resync;
 
-	rangelock_release(eq->mirror->lock, &eq->range);
 	eq->busy = false;
-	if (eq->io) {
+	if (eq->io && error) {
+		io_done(eq->io, -EIO);
+	} else if (eq->io) {
 		mirror_read(eq->mirror, eq->io, eq->heal);
 	} else {
 		eq->resync.done = NULL;
-		resync.done(resync.arg, eq->error);
+		resync.done(resync.arg, error ? error : eq->error);
 	}
 	next_request(eq);
+}
+
+/* Who did not take it is out, but counts until a durable label says so. */
+static void request_end(struct equaliser *eq)
+{
+	struct array *array = eq->mirror->array;
+
+	rangelock_release(eq->mirror->lock, &eq->range);
+	if (membership_settled(array))
+		request_settled(&eq->settle, 0);
+	else
+		membership_wait(array, &eq->settle);
 }
 
 /* --- a piece: write who differs --- */
@@ -273,6 +290,7 @@ struct equaliser *equaliser_new(struct mirror *mirror)
 		return NULL;
 	}
 	eq->mirror = mirror;
+	eq->settle.fn = request_settled;
 	STAILQ_INIT(&eq->doubtful);
 	STAILQ_INIT(&eq->failed);
 	for (unsigned i = 0; i < MIRROR_LEGS_MAX; i++) {

@@ -10,7 +10,7 @@
  *  2. (I9) A write that one leg lacks is answered only when a durable label excludes that leg; one
  *     that no in-sync leg took fails, excludes nobody and leaves its regions doubtful.
  *  3. (I11) A read of a doubtful region is answered after its range was made equal on all legs
- *     and is held there, unless only one leg counts.
+ *     and is held there, unless only one leg counts, by a durable label.
  *  4. Making equal excludes writes to its range, not reads: it gives all legs what one of them
  *     has, and nobody was shown what the others have.
  *
@@ -60,13 +60,16 @@ unsigned mirror_in_sync(const struct mirror *mirror)
 
 static void op_end(struct mirror_op *op)
 {
+	struct array *array = op->mirror->array;
 	struct io *io = op->fan->parent;
 	int error = op->error;
 
 	if (io->op != IO_FLUSH) {
 		rangelock_release(op->mirror->lock, &op->range);
-		regions_leave(op->mirror->array->regions, &op->region, op->unequal);
+		regions_leave(array->regions, &op->region, op->unequal);
 	}
+	if (op->unequal)
+		resync_kick(array->resync);
 	fan_free(op->fan);
 	io_done(io, error);
 }
@@ -100,11 +103,8 @@ static void op_failed_legs(struct mirror_op *op, const char *what)
 		struct fan_child *child = &op->fan->children[i];
 		struct member *member = child->arg;
 
-		if (!child->io.error)
-			continue;
-		if (op->fan->parent->op == IO_FLUSH)
-			regions_doubt_unflushed(array->regions);
-		membership_failed(array, member, child->io.error, what);
+		if (child->io.error)
+			membership_failed(array, member, child->io.error, what);
 	}
 }
 
@@ -113,6 +113,8 @@ static void op_done(struct fan *fan)
 	struct mirror_op *op = fan->own;
 
 	op->error = 0;
+	if (fan->error && fan->parent->op == IO_FLUSH)
+		regions_doubt_unflushed(op->mirror->array->regions);
 	if (op_held(fan)) {
 		if (fan->error)
 			op_failed_legs(op, fan->parent->op == IO_FLUSH ? "flush" : "write");
@@ -252,13 +254,19 @@ void mirror_read(struct mirror *mirror, struct io *io, bool final)
 		   final ? last_read_done : read_done, leg);
 }
 
+/* Several legs count, or would after a crash. */
+static bool must_be_equal(const struct mirror *mirror)
+{
+	return mirror_in_sync(mirror) > 1 || !membership_settled(mirror->array);
+}
+
 static void mirror_submit(struct blk *blk, struct io *io)
 {
 	struct mirror *mirror = mirror_of(blk);
 
 	if (io->op == IO_FLUSH || io_op_modifies(io->op))
 		fan_begin(mirror->fans, io);
-	else if (io->op == IO_READ && mirror_in_sync(mirror) > 1 &&
+	else if (io->op == IO_READ && must_be_equal(mirror) &&
 		 regions_doubtful(mirror->array->regions, io->offset, io->length))
 		equaliser_read(mirror->equaliser, io, false);
 	else
