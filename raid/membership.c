@@ -87,9 +87,12 @@ static void all_written(struct membership *membership)
 		return;
 	}
 	label_settled(&array->label);
-	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (membership->adding >> i & 1)
-			array->members[i]->state = MEMBER_IN_SYNC;
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		if (!(membership->adding >> i & 1))
+			continue;
+		array->members[i]->state = MEMBER_IN_SYNC;
+		event_emit(EVENT_MEMBER_ADDED, array->label.name, array->members[i]->name);
+	}
 	membership->adding = 0;
 	membership->settled = true;
 	array_members_changed(array);

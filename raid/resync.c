@@ -28,6 +28,7 @@
 struct resync {
 	struct array *array;
 	struct env_defer kick;
+	struct env_timer step; /* pieces are turns of their own: there may be many of nothing */
 	bool busy;
 	bool told;            /* that it started */
 	bool unread;          /* some region could not be read since the last kick */
@@ -78,8 +79,11 @@ static void settled(struct settle_wait *wait, int error)
 {
 	struct resync *resync = container_of(wait, struct resync, settle);
 
-	(void)error;
-	if (!stop_if_asked(resync))
+	if (stop_if_asked(resync))
+		return;
+	if (error)
+		go_idle(resync);
+	else
 		go_on(resync);
 }
 
@@ -103,10 +107,8 @@ static void flushed(struct flush_wait *wait, int error)
 	for (unsigned i = 0; i < array->label.roles; i++) {
 		const struct member *member = array->roles[i];
 
-		if (member && member->state == MEMBER_REBUILDING) {
+		if (member && member->state == MEMBER_REBUILDING)
 			array->wanted[member->index] = LABEL_IN_SYNC;
-			event_emit(EVENT_MEMBER_ADDED, array->label.name, member->name);
-		}
 	}
 	membership_change(array);
 	membership_wait(array, &resync->settle);
@@ -116,14 +118,20 @@ static void flushed(struct flush_wait *wait, int error)
 
 static void next_piece(struct resync *resync);
 
+static void step(struct env_timer *timer)
+{
+	struct resync *resync = container_of(timer, struct resync, step);
+
+	if (!stop_if_asked(resync))
+		next_piece(resync);
+}
+
 static void piece_done(struct array *array, int error)
 {
 	struct resync *resync = array->resync;
 
-	if (stop_if_asked(resync))
-		return;
 	resync->error |= error != 0;
-	next_piece(resync);
+	env_timer_set(array->env, &resync->step, 0);
 }
 
 static void next_piece(struct resync *resync)
@@ -220,6 +228,7 @@ struct resync *resync_new(struct array *array)
 		return NULL;
 	resync->array = array;
 	resync->kick.fn = kick_run;
+	resync->step.fn = step;
 	resync->flush.fn = flushed;
 	resync->settle.fn = settled;
 	return resync;
