@@ -62,6 +62,19 @@ void array_members_changed(struct array *array)
 	array_changed(array);
 }
 
+bool array_fits(const struct label *label, const struct blk *blk)
+{
+	const struct raid_level *level = raid_level(label->level);
+	uint64_t maps = level && level->equalise ?
+				(uint64_t)regions_pages(label->data.length) * REGIONS_PAGE :
+				0;
+
+	return blk->block_size == label->block_bytes &&
+	       blk->size_bytes >= LABEL_SLOTS * LABEL_SIZE &&
+	       label->data.offset + label->data.length <= label_slot_offset(blk->size_bytes, 2) &&
+	       label->maps[0].length >= maps && label->maps[1].length >= maps;
+}
+
 struct member *array_take(struct array *array, const struct array_disk *disk, unsigned index,
 			  enum member_state state)
 {
@@ -85,9 +98,9 @@ void array_bury(struct array *array, unsigned index)
 
 	if (!member)
 		return;
-	assert(member->state == MEMBER_OUT && array->buried_count < LABEL_MEMBERS_MAX);
+	assert(member->state == MEMBER_OUT);
 	array->members[index] = NULL;
-	array->buried[array->buried_count++] = member;
+	STAILQ_INSERT_TAIL(&array->buried, member, buried);
 }
 
 /* --- flush --- */
@@ -246,6 +259,7 @@ struct array *array_new(struct env *env)
 	array->state = ARRAY_WAITING;
 	STAILQ_INIT(&array->flush_next);
 	STAILQ_INIT(&array->flush_now);
+	STAILQ_INIT(&array->buried);
 	array->membership = membership_new(array);
 	if (!array->membership) {
 		free(array);
@@ -256,6 +270,8 @@ struct array *array_new(struct env *env)
 
 void array_free(struct array *array)
 {
+	struct member *member;
+
 	assert(!array->resync && !array->flushing && LIST_EMPTY(&array->watches));
 	if (array->blk)
 		blk_unref(array->blk);
@@ -264,8 +280,10 @@ void array_free(struct array *array)
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
 		if (array->members[i])
 			member_free(array->members[i]);
-	for (unsigned i = 0; i < array->buried_count; i++)
-		member_free(array->buried[i]);
+	while ((member = STAILQ_FIRST(&array->buried))) {
+		STAILQ_REMOVE_HEAD(&array->buried, buried);
+		member_free(member);
+	}
 	membership_free(array->membership);
 	free(array);
 }

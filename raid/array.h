@@ -41,9 +41,12 @@ typedef void array_done_fn(void *arg, struct array *array, int error, const char
 int array_create(struct env *env, const struct array_spec *spec, const struct array_disk *disks,
 		 unsigned count, array_done_fn *done, void *arg);
 
-/* The newest label on DISK: 0 and LABEL, or -ENOENT, -EILSEQ, -ENOTSUP, -EIO. LABEL is the callback's. */
+/*
+ * The newest label on DISK: 0 and LABEL, or -ENOENT, -EILSEQ, -ENOTSUP, -EIO. LABEL is the
+ * callback's. Returns -ENOMEM: no DONE.
+ */
 typedef void array_probe_fn(void *arg, int error, const struct label *label);
-void array_probe(struct env *env, struct blk *disk, array_probe_fn *done, void *arg);
+int array_probe(struct env *env, struct blk *disk, array_probe_fn *done, void *arg);
 
 struct array_start {
 	uint64_t wait_ns; /* for listed disks that are absent, where it could start without them */

@@ -37,6 +37,7 @@ struct member {
 	uint64_t sequence; /* of the newest label on it */
 	uint64_t log_incarnation;
 	struct member_io *io;
+	STAILQ_ENTRY(member) buried;
 };
 
 /* ---- member.c */
@@ -182,8 +183,7 @@ struct array {
 	array_done_fn *stop_done;
 	void *stop_arg;
 
-	struct member *buried[LABEL_MEMBERS_MAX]; /* replaced; freed at the end */
-	unsigned buried_count;
+	STAILQ_HEAD(, member) buried; /* replaced; freed at the end */
 	LIST_HEAD(, array_watch) watches;
 };
 
@@ -206,8 +206,16 @@ int array_go_online(struct array *array);
 
 void array_flush(struct array *array, struct flush_wait *wait);
 
+/* What LABEL says of places and blocks is so on BLK; never trusted before. */
+bool array_fits(const struct label *label, const struct blk *blk);
+
 /* start.c: the state of coming, as long as the array lives. */
 void array_start_free(struct array *array);
+/* The array is ending: nobody waits for disks any more. */
+void array_start_cancel(struct array *array);
+
+/* change.c: one of `changes` is over. */
+void array_change_ended(struct array *array);
 
 /* Roles that are filled by somebody in-sync; whether that is all; what watchers should know. */
 uint32_t array_held_roles(const struct array *array);

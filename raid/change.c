@@ -27,6 +27,7 @@ struct change {
 	array_done_fn *done;
 	void *arg;
 	unsigned index;
+	const struct member *member; /* add: who comes */
 	struct region_hold sync;
 	struct settle_wait settle;
 	struct env_defer tell;
@@ -38,6 +39,12 @@ struct change {
 
 static void stop_begin(struct array *array);
 
+void array_change_ended(struct array *array)
+{
+	if (--array->changes == 0 && array->ending)
+		stop_begin(array);
+}
+
 static void change_end(struct change *change)
 {
 	struct array *array = change->array;
@@ -47,8 +54,7 @@ static void change_end(struct change *change)
 	if (change->disk.blk)
 		blk_unref(change->disk.blk);
 	free(change);
-	if (--array->changes == 0 && array->ending)
-		stop_begin(array);
+	array_change_ended(array);
 }
 
 static void tell_run(struct env_defer *defer)
@@ -74,9 +80,14 @@ static void tell(struct change *change, int error, const char *fmt, ...)
 static void settled(struct settle_wait *wait, int error)
 {
 	struct change *change = container_of(wait, struct change, settle);
+	const struct member *member = change->member;
 
-	change->error = error;
-	change_end(change);
+	if (error)
+		tell(change, error, "its labels cannot be written");
+	else if (member && member->state == MEMBER_OUT)
+		tell(change, -EIO, "%s failed as it came", member->name);
+	else
+		change_end(change);
 }
 
 static struct change *change_new(struct array *array, const struct array_disk *disk,
@@ -147,14 +158,6 @@ static int returning_entry(const struct array *array, int error, const struct la
 	return index;
 }
 
-static bool fits(const struct array *array, const struct blk *blk)
-{
-	const struct label_area *data = &array->label.data;
-
-	return blk->size_bytes >= LABEL_SLOTS * LABEL_SIZE &&
-	       label_slot_offset(blk->size_bytes, 2) >= data->offset + data->length;
-}
-
 /* Entries of those who had ROLE before: they come back as strangers. */
 static void supersede(struct array *array, unsigned role, unsigned except)
 {
@@ -179,6 +182,7 @@ static void enter(struct change *change, const struct label *label, bool known)
 		tell(change, -ENOMEM, "out of memory");
 		return;
 	}
+	change->member = member;
 	member->sequence = label ? label->sequence : 0;
 	array->wanted[change->index] = LABEL_REBUILDING;
 	supersede(array, member->role, change->index);
@@ -208,7 +212,7 @@ static void probed(void *arg, int error, const struct label *label)
 	} else if (change->disk.blk->block_size != array->label.block_bytes) {
 		tell(change, -EINVAL, "%s has blocks of %u bytes, the others of %u", change->name,
 		     change->disk.blk->block_size, array->label.block_bytes);
-	} else if (!fits(array, change->disk.blk)) {
+	} else if (!array_fits(&array->label, change->disk.blk)) {
 		tell(change, -EINVAL, "%s is too small", change->name);
 	} else if (!known && (index = free_entry(array)) < 0) {
 		tell(change, -ENOSPC, "it had %d members already", LABEL_MEMBERS_MAX);
@@ -230,8 +234,12 @@ int array_add(struct array *array, const struct array_disk *disk, array_done_fn 
 
 	if (!change)
 		return -ENOMEM;
-	array_probe(array->env, disk->blk, probed, change);
-	return 0;
+	if (array_probe(array->env, disk->blk, probed, change) == 0)
+		return 0;
+	blk_unref(change->disk.blk);
+	free(change);
+	array_change_ended(array);
+	return -ENOMEM;
 }
 
 /* --- remove --- */
@@ -309,6 +317,7 @@ void array_stop(struct array *array, array_done_fn *done, void *arg)
 	array->ending = true;
 	array->stop_done = done;
 	array->stop_arg = arg;
+	array_start_cancel(array);
 	if (!array->changes)
 		stop_begin(array);
 }

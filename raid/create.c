@@ -2,13 +2,14 @@
 /*
  * Arrays are made.
  *
- *   members ─▶ everything doubtful, durably ─▶ label ─▶ online: the resync makes copies equal
+ *   probe ─▶ everything doubtful, durably ─▶ label ─▶ online: the resync makes copies equal
  *
  *   disk   | slots 0 1 | region pages | again | up to a MiB boundary | data ... | slots 2 3 |
  *
  * Invariants:
  *  1. The layout is the same on all members and follows from the smallest.
  *  2. A disk says that it is a member only when what is doubtful is durable.
+ *  3. A label's sequence goes on from what the disk carried: no older one outlives it there.
  *
  * Not here: whether a disk carries something (whoever offers it).
  * Spec: yoke-disk(5).
@@ -29,7 +30,7 @@ static int refuse(char *text, size_t size, const char *name, const char *fmt, ..
 
 static int refuse(char *text, size_t size, const char *name, const char *fmt, ...)
 {
-	int used = snprintf(text, size, "array %s: ", name);
+	int used = snprintf(text, size, "array %.*s: ", LABEL_NAME_MAX, name);
 	va_list args;
 
 	va_start(args, fmt);
@@ -43,8 +44,9 @@ static int check_shape(const struct array_spec *spec, unsigned count, char *text
 	const struct raid_level *level = raid_level(spec->level);
 	uint32_t chunk = spec->chunk_bytes;
 
-	if (!spec->name[0] || strlen(spec->name) >= LABEL_NAME_MAX)
-		return refuse(text, size, spec->name, "a name has 1 to %d characters",
+	if (!label_name_sound(spec->name))
+		return refuse(text, size, spec->name,
+			      "a name has 1 to %d printable characters, and no blanks",
 			      LABEL_NAME_MAX - 1);
 	if (!level)
 		return refuse(text, size, spec->name, "there is no level %u. Use 0, 1 or 10",
@@ -89,7 +91,7 @@ static int check_disks(const struct array_spec *spec, const struct array_disk *d
 
 static void lay_out(struct label *label, uint64_t size_bytes, bool regions)
 {
-	uint64_t pages = regions ? regions_pages(size_bytes) : 0;
+	uint64_t pages = regions ? REGIONS_PAGES_MAX : 0; /* fewer bytes may need more pages */
 	uint64_t end = 2 * LABEL_SIZE;
 	uint64_t unit = max_u64(label->chunk_bytes, 64 * KIB);
 
@@ -163,6 +165,47 @@ static void create_begin(struct array_start_state *start)
 		array_start_label(start);
 }
 
+static void probe_ended(struct array_start_state *start)
+{
+	const char *name = start->array->label.name;
+
+	if (--start->probing)
+		return;
+	if (start->unread)
+		array_start_tell(start, -EIO, "array %s: %s cannot be read", name,
+				 start->unread->name);
+	else if (start->error)
+		array_start_tell(start, start->error, "array %s: out of memory", name);
+	else
+		create_begin(start);
+}
+
+static void probed(void *arg, int error, const struct label *label)
+{
+	struct member *member = arg;
+	struct array_start_state *start = member->array->start;
+
+	if (!error)
+		member->sequence = label->sequence;
+	else if (error == -EIO)
+		start->unread = member;
+	probe_ended(start);
+}
+
+static void probe_members(struct array_start_state *start, unsigned count)
+{
+	struct array *array = start->array;
+
+	start->probing = 1;
+	for (unsigned i = 0; i < count; i++) {
+		if (array_probe(array->env, array->members[i]->blk, probed, array->members[i]) == 0)
+			start->probing++;
+		else
+			start->error = -ENOMEM;
+	}
+	probe_ended(start);
+}
+
 int array_create(struct env *env, const struct array_spec *spec, const struct array_disk *disks,
 		 unsigned count, array_done_fn *done, void *arg)
 {
@@ -173,6 +216,7 @@ int array_create(struct env *env, const struct array_spec *spec, const struct ar
 	if (!start)
 		return -ENOMEM;
 	array = start->array;
+	start->begun = true;
 	if (check_shape(spec, count, text, sizeof(text)) < 0 ||
 	    check_disks(spec, disks, count, text, sizeof(text)) < 0) {
 		array_start_tell(start, -EINVAL, "%s", text);
@@ -186,6 +230,6 @@ int array_create(struct env *env, const struct array_spec *spec, const struct ar
 	if (!array->members[count - 1] || array_make_regions(array) < 0)
 		array_start_tell(start, -ENOMEM, "array %s: out of memory", spec->name);
 	else
-		create_begin(start);
+		probe_members(start, count);
 	return 0;
 }

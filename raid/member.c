@@ -300,19 +300,28 @@ static void slot_read(struct io *io, void *arg)
 		env_defer(probe->env, &probe->defer);
 }
 
-void array_probe(struct env *env, struct blk *disk, array_probe_fn *done, void *arg)
+int array_probe(struct env *env, struct blk *disk, array_probe_fn *done, void *arg)
 {
 	struct probe *probe = calloc(1, sizeof(*probe));
+	char *memory = aligned_alloc(ALIGN, (size_t)LABEL_SLOTS * LABEL_SIZE);
 
-	assert(probe);
-	*probe = (struct probe){ .env = env, .blk = blk_ref(disk), .done = done, .arg = arg };
-	probe->defer.fn = probe_end;
-	probe->memory = aligned_alloc(ALIGN, (size_t)LABEL_SLOTS * LABEL_SIZE);
-	assert(probe->memory);
+	if (!probe || !memory) {
+		free(probe);
+		free(memory);
+		return -ENOMEM;
+	}
+	*probe = (struct probe){
+		.env = env,
+		.blk = blk_ref(disk),
+		.done = done,
+		.arg = arg,
+		.memory = memory,
+		.defer.fn = probe_end,
+	};
 	if (disk->size_bytes < LABEL_SLOTS * LABEL_SIZE) {
 		probe->error = -ENOENT;
 		env_defer(env, &probe->defer);
-		return;
+		return 0;
 	}
 	probe->pending = LABEL_SLOTS;
 	for (unsigned slot = 0; slot < LABEL_SLOTS; slot++) {
@@ -322,4 +331,5 @@ void array_probe(struct env *env, struct blk *disk, array_probe_fn *done, void *
 		probe->ios[slot].purpose = IO_LABEL;
 		blk_submit(disk, &probe->ios[slot], slot_read, probe);
 	}
+	return 0;
 }

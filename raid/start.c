@@ -28,14 +28,56 @@ static void decide(struct array_start_state *start);
 
 /* --- the answer --- */
 
+static void offered_free(struct array_start_state *start)
+{
+	struct offered *offered;
+
+	while ((offered = STAILQ_FIRST(&start->disks))) {
+		STAILQ_REMOVE_HEAD(&start->disks, link);
+		assert(!offered->done);
+		blk_unref(offered->disk.blk);
+		free(offered);
+	}
+}
+
+static struct offered *next_due(struct array_start_state *start)
+{
+	struct offered *offered;
+
+	STAILQ_FOREACH(offered, &start->disks, link)
+		if (offered->due)
+			return offered;
+	return NULL;
+}
+
+/* Whoever asked before now; disks may be offered from inside the answers. */
 static void tell_run(struct env_defer *defer)
 {
 	struct array_start_state *start = container_of(defer, struct array_start_state, tell);
+	struct array *array = start->array;
 	array_done_fn *done = start->done;
+	struct offered *offered;
 
+	STAILQ_FOREACH(offered, &start->disks, link)
+		offered->due = offered->done != NULL;
 	start->done = NULL;
 	if (done)
-		done(start->arg, start->array, start->error, start->text);
+		done(start->arg, array, start->error, start->text);
+	while ((offered = next_due(start))) {
+		done = offered->done;
+		offered->due = false;
+		offered->done = NULL;
+		done(offered->arg, array, start->error, start->text);
+		array_change_ended(array);
+	}
+	if (array->blk)
+		offered_free(start);
+}
+
+static void tell_later(struct array_start_state *start)
+{
+	if (!start->tell.queued)
+		env_defer(start->array->env, &start->tell);
 }
 
 void array_start_tell(struct array_start_state *start, int error, const char *fmt, ...)
@@ -48,21 +90,24 @@ void array_start_tell(struct array_start_state *start, int error, const char *fm
 	start->error = error;
 	if (error)
 		snprintf(start->array->why, sizeof(start->array->why), "%s", start->text);
-	if (!start->tell.queued)
-		env_defer(start->array->env, &start->tell);
+	tell_later(start);
 	array_changed(start->array);
 }
 
 /* --- online --- */
 
-static void offered_free(struct array_start_state *start)
+/* Who was offered too late for the decision is taken in as at any other time. */
+static void take_in_late(struct array_start_state *start)
 {
+	struct array *array = start->array;
 	struct offered *offered;
 
-	while ((offered = STAILQ_FIRST(&start->disks))) {
-		STAILQ_REMOVE_HEAD(&start->disks, link);
-		blk_unref(offered->disk.blk);
-		free(offered);
+	STAILQ_FOREACH(offered, &start->disks, link) {
+		if (offered->probed ||
+		    array_add(array, &offered->disk, offered->done, offered->arg) < 0)
+			continue;
+		offered->done = NULL;
+		array_change_ended(array);
 	}
 }
 
@@ -99,7 +144,7 @@ static void settled(struct settle_wait *wait, int error)
 	array_roles_text(&info, roles);
 	event_emit(EVENT_ARRAY_STARTED, array->label.name, roles);
 	take_back_returning(start);
-	offered_free(start);
+	take_in_late(start);
 	array_start_tell(start, 0, "array %s: %s %s", array->label.name,
 			 array_state_name(array->state), roles);
 }
@@ -196,6 +241,22 @@ static int take_members(struct array_start_state *start)
 	return 0;
 }
 
+/* Each disk fits its own label; whether all are about one array, only its decision can tell. */
+static bool all_fit(struct array_start_state *start)
+{
+	const struct label *label = &start->array->label;
+	struct offered *offered;
+
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		offered = label->members[i].state == LABEL_NONE ?
+				  NULL :
+				  disk_of(start, label->members[i].uuid);
+		if (offered && !array_fits(label, offered->disk.blk))
+			return false;
+	}
+	return true;
+}
+
 static void begin(struct array_start_state *start)
 {
 	struct array *array = start->array;
@@ -204,9 +265,18 @@ static void begin(struct array_start_state *start)
 	array->label = start->decision.label;
 	array->forced = start->decision.verdict == ASSEMBLY_WAIT;
 	array->level = raid_level(array->label.level);
+	start->begun = true;
+	start->error = 0;
 	if (!array->level) {
 		array_start_tell(start, -ENOTSUP, "array %s: level %u is not known to this version",
 				 array->label.name, array->label.level);
+		return;
+	}
+	if (!all_fit(start)) {
+		array_start_tell(start, -EINVAL,
+				 "array %s: the labels of its disks contradict "
+				 "each other",
+				 array->label.name);
 		return;
 	}
 	if (take_members(start) < 0 || array_make_regions(array) < 0) {
@@ -240,12 +310,20 @@ static void wait_for_disks(struct array_start_state *start, const char *fmt, ...
 
 static void wait_for_disks(struct array_start_state *start, const char *fmt, ...)
 {
+	const struct offered *offered;
 	char text[256];
 	va_list args;
+	int used;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	used = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	STAILQ_FOREACH(offered, &start->disks, link)
+		if (offered->error == -EINVAL && (size_t)used < sizeof(text))
+			used += snprintf(
+				text + used, sizeof(text) - (size_t)used,
+				". %s is not as its label says: smaller, or of other blocks",
+				offered->name);
 	event_emit(EVENT_ARRAY_WAITING, start->decision.label.name, text);
 	array_start_tell(start, -EAGAIN, "array %s: %s", start->decision.label.name, text);
 }
@@ -315,11 +393,21 @@ static void decide(struct array_start_state *start)
 	struct offered *offered;
 	unsigned count = 0;
 
+	if (start->array->ending) {
+		array_start_tell(start, -ECANCELED, "array %s: it is being stopped",
+				 start->array->label.name);
+		return;
+	}
 	if (twins(start))
 		return;
-	STAILQ_FOREACH(offered, &start->disks, link)
+	STAILQ_FOREACH(offered, &start->disks, link) {
 		if (!offered->error && count < LABEL_MEMBERS_MAX)
 			labels[count++] = &offered->label;
+		if (offered->error == -ENOMEM) {
+			array_start_tell(start, -ENOMEM, "out of memory");
+			return;
+		}
+	}
 	if (!count) {
 		array_start_tell(start, -ENOENT, "no disk carries a label of this array");
 		return;
@@ -334,7 +422,8 @@ static void delay_over(struct env_timer *timer)
 	struct array_start_state *start = container_of(timer, struct array_start_state, delay);
 
 	start->delayed = true;
-	decide(start);
+	if (!start->probing)
+		decide(start);
 }
 
 static void probed(void *arg, int error, const struct label *label)
@@ -345,23 +434,26 @@ static void probed(void *arg, int error, const struct label *label)
 	offered->error = error;
 	if (!error && uuid_compare(label->array, start->uuid) != 0)
 		offered->error = -ENOENT;
+	else if (!error && !array_fits(label, offered->disk.blk))
+		offered->error = -EINVAL;
 	else if (!error)
 		offered->label = *label;
-	if (--start->probing == 0 && !start->array->blk)
+	if (--start->probing == 0)
 		decide(start);
 }
 
-static int offer(struct array_start_state *start, const struct array_disk *disk)
+static struct offered *offer(struct array_start_state *start, const struct array_disk *disk)
 {
 	struct offered *offered = calloc(1, sizeof(*offered));
 
 	if (!offered)
-		return -ENOMEM;
+		return NULL;
 	offered->array = start->array;
 	snprintf(offered->name, sizeof(offered->name), "%s", disk->name);
 	offered->disk = (struct array_disk){ offered->name, blk_ref(disk->blk) };
+	offered->error = -EAGAIN;
 	STAILQ_INSERT_TAIL(&start->disks, offered, link);
-	return 0;
+	return offered;
 }
 
 static void probe_all(struct array_start_state *start)
@@ -372,9 +464,13 @@ static void probe_all(struct array_start_state *start)
 		if (offered->probed)
 			continue;
 		offered->probed = true;
-		start->probing++;
-		array_probe(start->array->env, offered->disk.blk, probed, offered);
+		if (array_probe(start->array->env, offered->disk.blk, probed, offered) < 0)
+			offered->error = -ENOMEM;
+		else
+			start->probing++;
 	}
+	if (!start->probing)
+		decide(start);
 }
 
 struct array_start_state *array_start_new(struct env *env, array_done_fn *done, void *arg)
@@ -403,7 +499,7 @@ void array_start_free(struct array *array)
 {
 	struct array_start_state *start = array->start;
 
-	assert(!start->probing);
+	assert(!start->probing && !start->done);
 	offered_free(start);
 	env_timer_cancel(array->env, &start->delay);
 	env_defer_cancel(array->env, &start->tell);
@@ -419,23 +515,42 @@ int array_start(struct env *env, const uuid_t uuid, const struct array_disk *dis
 		return -ENOMEM;
 	uuid_copy(start->uuid, uuid);
 	start->how = *how;
-	for (unsigned i = 0; i < count; i++)
-		if (offer(start, &disks[i]) < 0)
-			break;
+	for (unsigned i = 0; i < count; i++) {
+		if (!offer(start, &disks[i])) {
+			array_start_tell(start, -ENOMEM, "out of memory");
+			return 0;
+		}
+	}
 	probe_all(start);
-	if (!start->probing)
-		array_start_tell(start, -ENOENT, "no disks were offered");
 	return 0;
 }
 
 int array_offer(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg)
 {
+	struct array_start_state *start = array->start;
+	struct offered *offered;
+
 	if (array->blk)
 		return array_add(array, disk, done, arg);
-	array->start->done = done;
-	array->start->arg = arg;
-	if (offer(array->start, disk) < 0)
+	offered = offer(start, disk);
+	if (!offered)
 		return -ENOMEM;
-	probe_all(array->start);
+	offered->done = done;
+	offered->arg = arg;
+	array->changes++;
+	if (!start->begun)
+		probe_all(start);
+	else if (start->error)
+		tell_later(start);
 	return 0;
+}
+
+void array_start_cancel(struct array *array)
+{
+	struct array_start_state *start = array->start;
+
+	if (!start->delay.armed)
+		return;
+	env_timer_cancel(array->env, &start->delay);
+	decide(start);
 }

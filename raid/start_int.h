@@ -12,8 +12,11 @@ struct offered {
 	struct array_disk disk;
 	char name[BLK_NAME_MAX];
 	struct label label;
-	int error;
+	int error; /* 0: LABEL is of this array and fits the disk */
 	bool probed;
+	array_done_fn *done; /* of array_offer(); NULL: nobody waits, or once told */
+	void *arg;
+	bool due; /* is being told */
 };
 
 struct array_start_state {
@@ -24,8 +27,8 @@ struct array_start_state {
 	struct array_start how;
 	struct assembly decision;
 	struct env_timer delay;
-	bool delayed; /* the delay is over */
-	bool creating;
+	bool delayed;        /* the delay is over */
+	bool begun;          /* members are taken: it goes online or fails for good */
 	array_done_fn *done; /* of create or start; NULL once told */
 	void *arg;
 	struct env_defer tell;
@@ -34,7 +37,8 @@ struct array_start_state {
 	struct flush_wait flush;
 	struct settle_wait settle;
 	struct region_hold sync;
-	unsigned reading; /* members whose pages are on their way */
+	unsigned reading;            /* members whose pages are on their way */
+	const struct member *unread; /* at create: a disk that cannot be read */
 };
 
 /* NULL: no memory. With an array of its own. */
