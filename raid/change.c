@@ -136,10 +136,11 @@ static int free_role(const struct array *array)
 	return -1;
 }
 
+/* Neither in a label nor in the next one. */
 static int free_entry(const struct array *array)
 {
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->label.members[i].state == LABEL_NONE)
+		if (array->label.members[i].state == LABEL_NONE && array->wanted[i] == LABEL_NONE)
 			return (int)i;
 	return -1;
 }
