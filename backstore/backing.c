@@ -63,6 +63,8 @@ static void check_blocks(struct opening *opening)
 {
 	const struct backing_spec *spec = &opening->spec;
 
+	if (!spec->block_size && spec->driver == BACKING_FILE)
+		return;
 	if (spec->block_size != 512 && spec->block_size != 4096)
 		refuse(opening, -EINVAL, "block_size is %u. Use 512 or 4096", spec->block_size);
 	else if (spec->physical_block &&

@@ -16,7 +16,7 @@ struct backing_spec {
 	const char *path; /* file */
 	/* ram, null; file: an existing one must have it, a missing one is created; 0: as it is */
 	uint64_t size_bytes;
-	uint32_t block_size;     /* 512 or 4096 */
+	uint32_t block_size;     /* 512 or 4096; file: 0: the smaller that its device takes */
 	uint32_t physical_block; /* 0: as the device says, else >= block_size */
 	bool direct;             /* file: O_DIRECT */
 	bool read_only;

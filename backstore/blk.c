@@ -5,7 +5,7 @@
  * Invariants:
  *  1. What reaches ops->submit is in range, in whole blocks, with an iov that
  *     adds up, with flags and an op that the device advertises, on a device that
- *     is not failed.
+ *     is online.
  *  2. Each blk_submit() ends in exactly one call of its fn, from a deferred
  *     callback, with op, flags and range as the caller left them.
  *  3. An io with IO_FUA that succeeds is durable: the device has BLK_FUA, or
@@ -28,6 +28,7 @@ static const char *const state_names[] = {
 	[BLK_ONLINE] = "online",
 	[BLK_READ_ONLY_NOW] = "read-only",
 	[BLK_FAILED] = "failed",
+	[BLK_WAITING] = "waiting",
 };
 
 const char *blk_state_name(enum blk_state state)
@@ -182,6 +183,8 @@ static int check_down(struct blk *blk, const struct io *io)
 	}
 	if (blk->state == BLK_FAILED)
 		return -ENXIO;
+	if (blk->state == BLK_WAITING)
+		return -EAGAIN;
 	if (io_op_modifies(io->op) &&
 	    (blk->features & BLK_READ_ONLY || blk->state == BLK_READ_ONLY_NOW))
 		return -EROFS;

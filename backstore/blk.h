@@ -10,7 +10,7 @@
  * its own.
  *
  * Refused here, without reaching the device: -EINVAL (contract broken; logged),
- * -ENXIO (device failed), -EROFS (modifies a read-only device), -EOPNOTSUPP.
+ * -ENXIO (device failed), -EAGAIN (waits), -EROFS (modifies a read-only device), -EOPNOTSUPP.
  *
  * References: blk_ref()/blk_unref(); the last one ends in ops->close, with no
  * io in flight (asserted). Single-threaded, on the env's shard.
@@ -37,6 +37,7 @@ enum blk_state {
 	BLK_ONLINE,
 	BLK_READ_ONLY_NOW, /* the medium turned read-only under us: writes -EROFS */
 	BLK_FAILED,        /* -ENXIO */
+	BLK_WAITING,       /* not there yet, may come: -EAGAIN */
 };
 
 /* Of completed ios. FLUSHes that blk.c adds for FUA are counted as FLUSHes. */

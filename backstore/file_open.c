@@ -32,6 +32,7 @@ struct probe {
 	const struct backing_spec *spec;
 	struct file_medium *medium;
 	struct stat st;
+	uint32_t block_size; /* 0: not asked for and not known yet */
 	char *text;
 };
 
@@ -308,7 +309,9 @@ static int measure_device(struct probe *probe, uint32_t *sector)
 			      "blockdev --setrw");
 	*sector = (uint32_t)logical;
 	medium->physical_block = physical;
-	medium->optimal_io = optimal % probe->spec->block_size ? 0 : optimal;
+	if (!probe->block_size)
+		probe->block_size = *sector > 512 ? 4096 : 512;
+	medium->optimal_io = optimal % probe->block_size ? 0 : optimal;
 	medium->punch = queue_attribute(probe->st.st_rdev, "write_zeroes_max_bytes", value,
 					sizeof(value)) &&
 			strtoull(value, NULL, 10) > 0;
@@ -335,7 +338,7 @@ static int measure_file(struct probe *probe)
 
 static int measure_direct(struct probe *probe, uint32_t sector)
 {
-	uint32_t block_size = probe->spec->block_size;
+	uint32_t block_size = probe->block_size;
 	struct statx stx;
 	uint32_t block = sector, mem = 512;
 
@@ -347,6 +350,8 @@ static int measure_direct(struct probe *probe, uint32_t sector)
 		block = (uint32_t)max_u64(block, stx.stx_dio_offset_align);
 		mem = stx.stx_dio_mem_align;
 	}
+	if (!probe->spec->block_size && (block > block_size || mem > block_size))
+		block_size = probe->block_size = 4096;
 	if (block > block_size || mem > block_size)
 		return refuse(probe, EINVAL,
 			      "direct I/O here needs blocks of %u bytes, block_size is %u. Set "
@@ -359,7 +364,7 @@ static int measure_direct(struct probe *probe, uint32_t sector)
 /* The first block: whether it can be read at all, and with this block size. */
 static int try_reading(struct probe *probe)
 {
-	size_t len = probe->spec->block_size;
+	size_t len = probe->block_size;
 	void *block = NULL;
 	ssize_t got;
 	int err;
@@ -384,7 +389,7 @@ static int try_reading(struct probe *probe)
 static int check_size(struct probe *probe)
 {
 	uint64_t size = probe->medium->size_bytes, want = probe->spec->size_bytes;
-	uint32_t block_size = probe->spec->block_size;
+	uint32_t block_size = probe->block_size;
 
 	if (size == 0 && probe->medium->device)
 		return refuse(probe, ENOMEDIUM, "the device has no medium. Insert one");
@@ -418,17 +423,22 @@ static int measure(struct probe *probe)
 	uint32_t sector = 512;
 	int err;
 
+	probe->block_size = probe->spec->block_size;
 	err = medium->device ? measure_device(probe, &sector) : measure_file(probe);
+	if (!probe->block_size)
+		probe->block_size = 512;
 	if (!err)
 		err = check_size(probe);
 	if (!err && probe->spec->direct)
 		err = measure_direct(probe, sector);
+	if (!err && probe->block_size != probe->spec->block_size)
+		err = check_size(probe); /* its blocks may have grown */
 	if (!err)
 		err = try_reading(probe);
 	if (err)
 		return err;
 	measure_cache(probe);
-	medium->block_size = probe->spec->block_size;
+	medium->block_size = probe->block_size;
 	if (probe->spec->physical_block)
 		medium->physical_block = probe->spec->physical_block;
 	if (medium->physical_block < medium->block_size ||

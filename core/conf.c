@@ -168,6 +168,7 @@ static void free_target(struct conf_target *target)
 {
 	for (unsigned i = 0; i < target->lun_count; i++) {
 		free(target->luns[i].backing);
+		free(target->luns[i].array);
 		free_strings(&target->luns[i].allow);
 	}
 	free(target->luns);

@@ -42,6 +42,7 @@ struct conf_node {
 	uint64_t buffers_bytes;    /* data buffers, default 256 MiB */
 	uint64_t login_timeout_ns; /* default 15 s */
 	unsigned sessions_max;     /* default 1024 */
+	uint64_t array_wait_ns; /* for absent members where it could start without, default 10 s */
 	int line;
 };
 
@@ -69,8 +70,10 @@ struct conf_backing {
 
 struct conf_lun {
 	uint16_t number; /* 0 to 16383 */
-	char *backing;
+	char *backing;   /* one of the two; the other is "" */
+	char *array;
 	bool read_only;
+	bool write_cache;          /* of an array; a backing says it itself */
 	struct conf_strings allow; /* empty: everyone the target allows */
 	int line;
 };

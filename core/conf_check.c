@@ -273,31 +273,80 @@ static int check_target(struct conf_parse *parse, unsigned section, unsigned obj
 	return err ? err : check_allow(parse, section, &target->allow);
 }
 
-static int check_lun(struct conf_parse *parse, unsigned section, unsigned object)
+/* What a LUN stands on: a backing of this file, or an array, which only its disks tell of. */
+static int check_lun_backing(struct conf_parse *parse, unsigned section, const struct conf_lun *lun)
 {
 	const struct conf *conf = parse->conf;
-	unsigned parent = parse->text.sections[section].parent;
-	const struct conf_target *target = &conf->targets[parse->text.sections[parent].object];
-	const struct conf_lun *lun = &target->luns[object];
 	struct names names = { .used = 0 };
 	char exist[200];
 
-	for (unsigned i = 0; i < object; i++)
-		if (strcmp(target->luns[i].backing, lun->backing) == 0)
-			return conf_parse_refuse(
-				parse, section, "backing", 0,
-				"backing \"%s\" is also lun \"%u\" of this target, "
-				"line %d. Remove one",
-				lun->backing, target->luns[i].number, target->luns[i].line);
-	if (!conf_backing(conf, lun->backing)) {
-		for (unsigned i = 0; i < conf->backing_count; i++)
-			names_add(&names, conf->backings[i].name);
+	if (conf_parse_written(parse, section, "write_cache"))
 		return conf_parse_refuse(
-			parse, section, "backing", 0,
-			"no backing \"%s\" (%s). Add it, or name another", lun->backing,
-			names_end(&names, conf->backing_count, exist, sizeof(exist)));
+			parse, section, "write_cache", 0,
+			"write_cache is for an array. Write it into backing \"%s\"", lun->backing);
+	if (conf_backing(conf, lun->backing))
+		return 0;
+	for (unsigned i = 0; i < conf->backing_count; i++)
+		names_add(&names, conf->backings[i].name);
+	return conf_parse_refuse(parse, section, "backing", 0,
+				 "no backing \"%s\" (%s). Add it, or name another", lun->backing,
+				 names_end(&names, conf->backing_count, exist, sizeof(exist)));
+}
+
+/* One array is one logical unit, whatever LUNs it has. */
+static int check_lun_cache(struct conf_parse *parse, unsigned section,
+			   const struct conf_target *end, const struct conf_lun *lun)
+{
+	for (const struct conf_target *target = parse->conf->targets; target <= end; target++) {
+		for (unsigned i = 0; i < target->lun_count; i++) {
+			const struct conf_lun *other = &target->luns[i];
+
+			if (other == lun)
+				return 0;
+			if (strcmp(other->array, lun->array) ||
+			    other->write_cache == lun->write_cache)
+				continue;
+			return conf_parse_refuse(parse, section, "array", 0,
+						 "write_cache of array \"%s\" is another in line "
+						 "%d. Write the same",
+						 lun->array, other->line);
+		}
 	}
-	return check_allow(parse, section, &lun->allow);
+	return 0;
+}
+
+static int check_lun(struct conf_parse *parse, unsigned section, unsigned object)
+{
+	unsigned parent = parse->text.sections[section].parent;
+	const struct conf_target *target =
+		&parse->conf->targets[parse->text.sections[parent].object];
+	const struct conf_lun *lun = &target->luns[object];
+	int err;
+
+	if (!*lun->backing && !*lun->array)
+		return conf_parse_refuse(parse, section, NULL, 0,
+					 "neither backing nor array. Add backing = \"NAME\" or "
+					 "array = \"NAME\"");
+	if (*lun->backing && *lun->array)
+		return conf_parse_refuse(parse, section, "array", 0,
+					 "both backing \"%s\" and array \"%s\". Remove one",
+					 lun->backing, lun->array);
+	for (unsigned i = 0; i < object; i++) {
+		const struct conf_lun *other = &target->luns[i];
+
+		if (strcmp(other->backing, lun->backing) == 0 &&
+		    strcmp(other->array, lun->array) == 0)
+			return conf_parse_refuse(parse, section, *lun->array ? "array" : "backing",
+						 0,
+						 "%s \"%s\" is also lun \"%u\" of this target, "
+						 "line %d. Remove one",
+						 *lun->array ? "array" : "backing",
+						 *lun->array ? lun->array : lun->backing,
+						 other->number, other->line);
+	}
+	err = *lun->array ? check_lun_cache(parse, section, target, lun) :
+			    check_lun_backing(parse, section, lun);
+	return err ? err : check_allow(parse, section, &lun->allow);
 }
 
 static const struct {

@@ -121,6 +121,7 @@ static int parse_node(struct conf_parse *parse, unsigned section)
 	node->buffers_bytes = 256 * MIB;
 	node->login_timeout_ns = 15 * NS_PER_S;
 	node->sessions_max = 1024;
+	node->array_wait_ns = 10 * NS_PER_S;
 	err = parse_title(parse, section, &node->name);
 	err = err ? err : parse_fields(parse, section, node);
 	err = err ? err : set_default(&node->state_dir, "/var/lib/yoke");
@@ -211,7 +212,8 @@ static int parse_lun(struct conf_parse *parse, unsigned section)
 	err = parse_fields(parse, section, lun);
 	for (unsigned i = 0; !err && i < lun->allow.count; i++)
 		lower(lun->allow.items[i]);
-	return err;
+	err = err ? err : set_default(&lun->backing, "");
+	return err ? err : set_default(&lun->array, "");
 }
 
 static const struct {

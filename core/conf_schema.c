@@ -31,6 +31,8 @@ static const struct conf_field node_fields[] = {
 	{ "login_timeout", CONF_DURATION, offsetof(struct conf_node, login_timeout_ns),
 	  100 * NS_PER_MS, HOUR, NULL },
 	{ "sessions_max", CONF_UNSIGNED, offsetof(struct conf_node, sessions_max), 1, 32000, NULL },
+	{ "array_wait", CONF_DURATION, offsetof(struct conf_node, array_wait_ns), NS_PER_MS, HOUR,
+	  NULL },
 };
 
 static const struct conf_field portal_fields[] = {
@@ -69,11 +71,11 @@ static const struct conf_field target_fields[] = {
 };
 
 static const struct conf_field lun_fields[] = {
-	{ "backing", CONF_NAME, offsetof(struct conf_lun, backing), 0, 0,
-	  "no backing. Add backing = \"NAME\"" },
+	{ "backing", CONF_NAME, offsetof(struct conf_lun, backing), 0, 0, NULL },
 	{ "volume", CONF_LATER, 0, 0, 0, NULL },
-	{ "array", CONF_LATER, 0, 0, 0, NULL },
+	{ "array", CONF_NAME, offsetof(struct conf_lun, array), 0, 0, NULL },
 	{ "read_only", CONF_BOOLEAN, offsetof(struct conf_lun, read_only), 0, 0, NULL },
+	{ "write_cache", CONF_BOOLEAN, offsetof(struct conf_lun, write_cache), 0, 0, NULL },
 	{ "allow", CONF_STRING_LIST, offsetof(struct conf_lun, allow), 0, 65536, NULL },
 };
 

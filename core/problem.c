@@ -15,6 +15,30 @@
 #include <time.h>
 
 static const struct problem_entry catalogue[] = {
+	[PROBLEM_ARRAY_DEGRADED] = {
+		"array-degraded", PROBLEM_WARN,
+		"An array works without one of its members, or one of them is being brought up to date.",
+		"Nothing. Data is on the members that are left; another failure among them may lose it.",
+		"Look at the member that is named (yokectl array show NAME, kernel log). Put it right or "
+		"replace it, then yokectl array add NAME DISK, which copies what it lacks.",
+	},
+	[PROBLEM_ARRAY_FAILED] = {
+		"array-failed", PROBLEM_CRIT,
+		"A member failed without which the array cannot work.",
+		"MEDIUM ERROR (03/11/00 reads, 03/0C/00 writes) or NOT READY 02/04/03 for what lies on "
+		"that member; what lies on others is served.",
+		"Bring that disk back: look at its cable, its power and the kernel's log. If it was only "
+		"away, restart yoked. If it is lost, so is what it held.",
+	},
+	[PROBLEM_ARRAY_INCOMPLETE] = {
+		"array-incomplete", PROBLEM_CRIT,
+		"An array is not started: too few of its disks are here, or one that is absent may hold "
+		"newer data, or its disks contradict each other.",
+		"NOT READY: 02/04/01 while a disk that comes would start it, 02/04/03 where somebody has "
+		"to decide, or too many disks are away. A LUN whose array was never seen is not there.",
+		"Connect the disks that are named, then yokectl reload. If what may be newer is lost for "
+		"good, yokectl array start NAME --force starts without it and loses what only it held.",
+	},
 	[PROBLEM_BACKING_FAILED] = {
 		"backing-failed", PROBLEM_CRIT,
 		"A backing's file or device failed as a whole: a flush failed, it was cut short, or it "

@@ -161,7 +161,16 @@ static int set_argument(struct parser *p, const struct argument *argument, const
 	json_t *value;
 	int64_t number;
 
-	if (json_object_get(p->invocation->params, argument->name))
+	value = json_object_get(p->invocation->params, argument->name);
+	if (argument->kind == ARGUMENT_LIST) {
+		if (!value)
+			json_object_set_new(p->invocation->params, argument->name,
+					    value = json_array());
+		if (json_array_append_new(value, json_string(text)))
+			return USAGE(p, "%s: not UTF-8", shown);
+		return EXIT_DONE;
+	}
+	if (value)
 		return USAGE(p, "%s is there twice", shown);
 	if (argument->kind == ARGUMENT_FLAG) {
 		value = json_true();
@@ -270,7 +279,8 @@ static int parse_word(struct parser *p, const char *word)
 	if (!a || !a->name)
 		return USAGE(p, "\"%s\" is too much for %s. See yokectl help %s", word, p->noun,
 			     p->noun);
-	p->positions++;
+	if (a->kind != ARGUMENT_LIST)
+		p->positions++;
 	return set_argument(p, a, word);
 }
 

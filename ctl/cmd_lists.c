@@ -48,7 +48,7 @@ const struct table session_table = TABLE("sessions", session_columns);
 static const struct column lun_columns[] = {
 	{ "TARGET", "target", COLUMN_TEXT, 0, false },
 	{ "LUN", "lun", COLUMN_NUMBER, 0, false },
-	{ "BACKING", "backing", COLUMN_TEXT, 2, false },
+	{ "NAME", "name", COLUMN_TEXT, 2, false },
 	{ "STATE", "state", COLUMN_STATE, 0, false },
 	{ "SIZE", "size_bytes", COLUMN_SIZE, 1, false },
 	{ "WCE", "write_cache", COLUMN_FLAG, 6, false },

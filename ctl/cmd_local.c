@@ -98,10 +98,11 @@ static void print_usage(const struct command *c, FILE *out)
 	fprintf(out, "yokectl %s%s%s", c->noun, c->verb ? " " : "", c->verb ? c->verb : "");
 	for (const struct argument *a = c->arguments; a && a->name; a++) {
 		if (!a->option)
-			fprintf(out, a->required ? " %s" : " [%s]", a->meta);
+			fprintf(out, a->required ? " %s%s" : " [%s%s]", a->meta,
+				a->kind == ARGUMENT_LIST ? "..." : "");
 		else
-			fprintf(out, " [%s%s%s]", a->option, a->meta ? " " : "",
-				a->meta ? a->meta : "");
+			fprintf(out, a->required ? " %s%s%s" : " [%s%s%s]", a->option,
+				a->meta ? " " : "", a->meta ? a->meta : "");
 	}
 	fputc('\n', out);
 }

@@ -54,6 +54,56 @@ static const struct argument fault_arguments[] = {
 	{ 0 },
 };
 
+#define DESTROYS                                                                                   \
+	{ "force", "--force", NULL, ARGUMENT_FLAG, false, NULL },                                  \
+		{ "confirm", "--confirm", "NAME", ARGUMENT_TEXT, false, NULL },                    \
+		{ "dry_run", "--dry-run", NULL, ARGUMENT_FLAG, false, NULL },                      \
+	{                                                                                          \
+		0                                                                                  \
+	}
+
+static const struct argument disk_arguments[] = {
+	{ "disk", NULL, "DISK", ARGUMENT_TEXT, true, NULL },
+	{ 0 },
+};
+
+static const struct argument disk_test_arguments[] = {
+	{ "disks", NULL, "DISK", ARGUMENT_LIST, false, NULL },
+	{ 0 },
+};
+
+static const struct argument array_arguments[] = {
+	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
+	{ 0 },
+};
+
+static const struct argument array_create_arguments[] = {
+	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
+	{ "disks", NULL, "DISK", ARGUMENT_LIST, true, NULL },
+	{ "level", "--level", "LEVEL", ARGUMENT_INTEGER, true, NULL },
+	{ "chunk_bytes", "--chunk", "SIZE", ARGUMENT_SIZE, false, NULL },
+	{ "full_stripe_log", "--full-stripe-log", "HOW", ARGUMENT_TEXT, false, "data intent" },
+	DESTROYS,
+};
+
+static const struct argument array_add_arguments[] = {
+	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
+	{ "disk", NULL, "DISK", ARGUMENT_TEXT, true, NULL },
+	DESTROYS,
+};
+
+static const struct argument array_remove_arguments[] = {
+	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
+	{ "member", NULL, "MEMBER", ARGUMENT_TEXT, true, NULL },
+	DESTROYS,
+};
+
+static const struct argument array_start_arguments[] = {
+	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
+	{ "disks", NULL, "DISK", ARGUMENT_LIST, false, NULL },
+	DESTROYS,
+};
+
 static const struct argument check_arguments[] = {
 	{ "file", NULL, "FILE", ARGUMENT_TEXT, true, NULL },
 	{ 0 },
@@ -82,6 +132,23 @@ const struct command commands[] = {
 	  .table = &lun_table },
 	{ "backing", "list", "backings, their state and counters", "backing.list", NULL,
 	  .table = &backing_table },
+	{ "disk", "list", "disks that may be members of arrays, and what they carry", "disk.list",
+	  NULL, .table = &disk_table },
+	{ "disk", "test", "measure disks one after the other, by reading", "disk.test",
+	  disk_test_arguments, .run = disk_test_run },
+	{ "disk", "label", "what a disk says of its array", "disk.label", disk_arguments,
+	  .show = disk_label_show },
+	{ "array", "list", "arrays and how they are", "array.list", NULL, .table = &array_table },
+	{ "array", "show", "one array with its members", "array.show", array_arguments,
+	  .show = array_show },
+	{ "array", "create", "make an array of disks, whose content is lost", "array.create",
+	  array_create_arguments, .run = array_change_run },
+	{ "array", "add", "give an array a new disk, or one that was out", "array.add",
+	  array_add_arguments, .run = array_change_run },
+	{ "array", "remove", "take a member out of an array for good", "array.remove",
+	  array_remove_arguments, .run = array_change_run },
+	{ "array", "start", "start an array that waits; by force without what it waits for",
+	  "array.start", array_start_arguments, .run = array_change_run },
 	{ "events", NULL, "what happened, oldest first", "events.list", events_arguments,
 	  .run = events_run },
 	{ "fault", "add", "make a backing misbehave (where faults = true)", "fault.add",

@@ -14,6 +14,7 @@
 
 enum argument_kind {
 	ARGUMENT_TEXT,
+	ARGUMENT_LIST, /* by position, the last one: all the words that follow */
 	ARGUMENT_INTEGER,
 	ARGUMENT_SIZE,        /* 64K; bytes in the call */
 	ARGUMENT_MS,          /* 20ms, 1s; milliseconds in the call */
@@ -88,11 +89,17 @@ int session_show_run(struct invocation *invocation);
 int session_kill_show(const json_t *result, const struct output *output);
 int fault_add_show(const json_t *result, const struct output *output);
 int fault_remove_show(const json_t *result, const struct output *output);
+int array_show(const json_t *result, const struct output *output);
+int array_change_run(struct invocation *invocation);
+int disk_label_show(const json_t *result, const struct output *output);
+int disk_test_run(struct invocation *invocation);
 
 extern const struct table target_table;
 extern const struct table session_table;
 extern const struct table lun_table;
 extern const struct table backing_table;
 extern const struct table fault_table;
+extern const struct table array_table;
+extern const struct table disk_table;
 
 #endif

@@ -323,7 +323,7 @@ static void member_info(const struct array *array, unsigned index, struct array_
 	info->read_errors = member->blk->counts.errors[IO_READ];
 	info->write_errors =
 		member->blk->counts.errors[IO_WRITE] + member->blk->counts.errors[IO_FLUSH];
-	if (member->state == MEMBER_OUT)
+	if (member->state == MEMBER_OUT && entry->state != LABEL_REMOVED)
 		info->state = LABEL_FAILED;
 	if (member->blk->latency)
 		info->p99_ns = hist_percentile(member->blk->latency, 99);
@@ -332,6 +332,7 @@ static void member_info(const struct array *array, unsigned index, struct array_
 void array_info(const struct array *array, struct array_info *info)
 {
 	const struct label *label = &array->label;
+	const struct raid_level *level = raid_level(label->level);
 	struct regions_counts counts = { 0 };
 
 	memset(info, 0, sizeof(*info));
@@ -339,11 +340,12 @@ void array_info(const struct array *array, struct array_info *info)
 	memcpy(info->name, label->name, sizeof(info->name));
 	memcpy(info->why, array->why, sizeof(info->why));
 	info->state = array->state;
+	info->waits = array->waits;
 	info->level = label->level;
 	info->roles = label->roles;
 	info->chunk_bytes = label->chunk_bytes;
 	info->block_bytes = label->block_bytes;
-	info->size_bytes = array->level ? array->level->size(label) : 0;
+	info->size_bytes = level ? level->size(label) : 0;
 	info->log_stripes = label->flags & LABEL_LOG_STRIPES;
 	if (array->regions)
 		regions_counts(array->regions, &counts);

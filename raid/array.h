@@ -36,10 +36,14 @@ typedef void array_done_fn(void *arg, struct array *array, int error, const char
 /*
  * Writes labels on all DISKS (whose content is lost: looking at that is the caller's) and starts
  * the array. DONE has the array in any case: with an ERROR it is for array_stop(). -EINVAL:
- * level, number, chunk; mixed block sizes; a disk too small. Returns -ENOMEM: no DONE.
+ * level, number, chunk; mixed block sizes; a disk too small. NULL: no memory, no DONE.
  */
-int array_create(struct env *env, const struct array_spec *spec, const struct array_disk *disks,
-		 unsigned count, array_done_fn *done, void *arg);
+struct array *array_create(struct env *env, const struct array_spec *spec,
+			   const struct array_disk *disks, unsigned count, array_done_fn *done,
+			   void *arg);
+/* Whether it could be made: 0, or -EINVAL and TEXT. Changes nothing. */
+int array_check(const struct array_spec *spec, const struct array_disk *disks, unsigned count,
+		char *text, size_t text_size);
 
 /*
  * The newest label on DISK: 0 and LABEL, or -ENOENT, -EILSEQ, -ENOTSUP, -EIO. LABEL is the
@@ -57,10 +61,11 @@ struct array_start {
  * The array UUID of the DISKS whose labels name it; others are left out. DONE has the array in
  * any case. 0: online; -EAGAIN: it waits for disks (array_offer); -EBUSY: two histories, or a
  * disk and its copy; -ENOENT, -ENOTSUP, -EIO. Not online, it is for array_stop() or waits.
- * Returns -ENOMEM: no DONE.
+ * NULL: no memory, no DONE. Stop it when it has said why it waits (array_info), or is online.
  */
-int array_start(struct env *env, const uuid_t uuid, const struct array_disk *disks, unsigned count,
-		const struct array_start *how, array_done_fn *done, void *arg);
+struct array *array_start(struct env *env, const uuid_t uuid, const struct array_disk *disks,
+			  unsigned count, const struct array_start *how, array_done_fn *done,
+			  void *arg);
 
 /*
  * A disk has come: an array that waits decides anew, one that is online takes it in as
@@ -93,6 +98,15 @@ enum array_state {
 	ARRAY_FAILED,   /* cannot work: too few members */
 };
 
+/* Why it is not online. */
+enum array_waits {
+	ARRAY_WAITS_NOT,
+	ARRAY_WAITS_MOMENT, /* for absent disks, and starts without them soon */
+	ARRAY_WAITS_FORCE,  /* for what may hold newer writes: a start by force goes without */
+	ARRAY_WAITS_DISKS,  /* it cannot run with those that are here */
+	ARRAY_WAITS_CHOICE, /* somebody has to decide or repair something */
+};
+
 struct array_member_info {
 	char name[BLK_NAME_MAX];
 	uuid_t uuid;
@@ -108,7 +122,8 @@ struct array_info {
 	uuid_t uuid;
 	char name[LABEL_NAME_MAX];
 	enum array_state state;
-	char why[320]; /* what it waits for or what failed, for people; "" */
+	char why[320]; /* what it waits for or what failed, for people; "": it is busy, or online */
+	enum array_waits waits;
 	unsigned level, roles;
 	uint32_t chunk_bytes, block_bytes;
 	uint64_t size_bytes;

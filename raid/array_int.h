@@ -156,6 +156,7 @@ struct array {
 	struct member *roles[LABEL_ROLES_MAX];      /* IN_SYNC or REBUILDING, else NULL */
 	enum label_state wanted[LABEL_MEMBERS_MAX]; /* what the next label says of them */
 	bool forced, clean; /* the next label begins by force; ends in order */
+	enum array_waits waits;
 	enum array_state state;
 	char why[320];
 	struct blk *blk;                          /* the level's; NULL while it waits */

@@ -152,6 +152,9 @@ static int returning_entry(const struct array *array, int error, const struct la
 
 	if (error || uuid_compare(label->array, array->label.array) != 0)
 		return -1;
+	/* One of the two went on by force: what it wrote meanwhile no map here tells of. */
+	if (label->forced_id != array->label.forced_id)
+		return -1;
 	index = label_find(&array->label, label->members[label->self].uuid);
 	if (index < 0 || array->label.members[index].state != LABEL_FAILED ||
 	    array->roles[array->label.members[index].role])

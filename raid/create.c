@@ -206,21 +206,29 @@ static void probe_members(struct array_start_state *start, unsigned count)
 	probe_ended(start);
 }
 
-int array_create(struct env *env, const struct array_spec *spec, const struct array_disk *disks,
-		 unsigned count, array_done_fn *done, void *arg)
+int array_check(const struct array_spec *spec, const struct array_disk *disks, unsigned count,
+		char *text, size_t text_size)
+{
+	int error = check_shape(spec, count, text, text_size);
+
+	return error ? error : check_disks(spec, disks, count, text, text_size);
+}
+
+struct array *array_create(struct env *env, const struct array_spec *spec,
+			   const struct array_disk *disks, unsigned count, array_done_fn *done,
+			   void *arg)
 {
 	struct array_start_state *start = array_start_new(env, done, arg);
 	struct array *array;
 	char text[256];
 
 	if (!start)
-		return -ENOMEM;
+		return NULL;
 	array = start->array;
 	start->begun = true;
-	if (check_shape(spec, count, text, sizeof(text)) < 0 ||
-	    check_disks(spec, disks, count, text, sizeof(text)) < 0) {
+	if (array_check(spec, disks, count, text, sizeof(text)) < 0) {
 		array_start_tell(start, -EINVAL, "%s", text);
-		return 0;
+		return array;
 	}
 	array->level = raid_level(spec->level);
 	first_label(array, spec, disks, count);
@@ -231,5 +239,5 @@ int array_create(struct env *env, const struct array_spec *spec, const struct ar
 		array_start_tell(start, -ENOMEM, "array %s: out of memory", spec->name);
 	else
 		probe_members(start, count);
-	return 0;
+	return array;
 }

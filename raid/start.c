@@ -88,6 +88,8 @@ void array_start_tell(struct array_start_state *start, int error, const char *fm
 	vsnprintf(start->text, sizeof(start->text), fmt, args);
 	va_end(args);
 	start->error = error;
+	if (error && start->array->waits == ARRAY_WAITS_NOT)
+		start->array->waits = ARRAY_WAITS_CHOICE;
 	if (error)
 		snprintf(start->array->why, sizeof(start->array->why), "%s", start->text);
 	tell_later(start);
@@ -263,6 +265,8 @@ static void begin(struct array_start_state *start)
 
 	env_timer_cancel(array->env, &start->delay);
 	array->label = start->decision.label;
+	array->why[0] = '\0';
+	array->waits = ARRAY_WAITS_NOT;
 	array->forced = start->decision.verdict == ASSEMBLY_WAIT;
 	array->level = raid_level(array->label.level);
 	start->begun = true;
@@ -297,12 +301,9 @@ static void absent_text(const struct array_start_state *start, char *text, size_
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
-		char uuid[UUID_STR_LEN];
-
-		if (!(decision->absent >> i & 1) || used >= size)
-			continue;
-		uuid_unparse_lower(decision->label.members[i].uuid, uuid);
-		used += (size_t)snprintf(text + used, size - used, "%s%.8s", used ? " " : "", uuid);
+		if (decision->absent >> i & 1 && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%sd%u", used ? " " : "",
+						 i);
 	}
 }
 
@@ -340,13 +341,17 @@ static void act_on(struct array_start_state *start)
 		if (!decision->absent || start->delayed || start->how.force ||
 		    !start->how.wait_ns) {
 			begin(start);
-		} else if (!start->delay.armed) {
-			env_timer_set(start->array->env, &start->delay, start->how.wait_ns);
+		} else {
+			if (!start->delay.armed)
+				env_timer_set(start->array->env, &start->delay, start->how.wait_ns);
+			start->array->waits = ARRAY_WAITS_MOMENT;
 			snprintf(start->array->why, sizeof(start->array->why),
 				 "waits a moment for %s", absent);
+			array_changed(start->array);
 		}
 		break;
 	case ASSEMBLY_WAIT:
+		start->array->waits = ARRAY_WAITS_FORCE;
 		if (start->how.force)
 			begin(start);
 		else
@@ -356,12 +361,14 @@ static void act_on(struct array_start_state *start)
 				       absent);
 		break;
 	case ASSEMBLY_ASK:
+		start->array->waits = ARRAY_WAITS_CHOICE;
 		array_start_tell(
 			start, -EBUSY,
 			"array %s: its disks went on apart. Offer only those whose data count",
 			start->array->label.name);
 		break;
 	case ASSEMBLY_IMPOSSIBLE:
+		start->array->waits = ARRAY_WAITS_DISKS;
 		wait_for_disks(start, "needs %u more of its %u disks. Connect %s", decision->needed,
 			       label->roles, absent);
 		break;
@@ -414,6 +421,8 @@ static void decide(struct array_start_state *start)
 	}
 	memcpy(start->array->label.name, labels[0]->name, LABEL_NAME_MAX);
 	assembly_decide(labels, count, &start->decision);
+	if (start->decision.verdict != ASSEMBLY_ASK)
+		start->array->label = start->decision.label; /* what it would be, for people */
 	act_on(start);
 }
 
@@ -506,23 +515,24 @@ void array_start_free(struct array *array)
 	free(start);
 }
 
-int array_start(struct env *env, const uuid_t uuid, const struct array_disk *disks, unsigned count,
-		const struct array_start *how, array_done_fn *done, void *arg)
+struct array *array_start(struct env *env, const uuid_t uuid, const struct array_disk *disks,
+			  unsigned count, const struct array_start *how, array_done_fn *done,
+			  void *arg)
 {
 	struct array_start_state *start = array_start_new(env, done, arg);
 
 	if (!start)
-		return -ENOMEM;
+		return NULL;
 	uuid_copy(start->uuid, uuid);
 	start->how = *how;
 	for (unsigned i = 0; i < count; i++) {
 		if (!offer(start, &disks[i])) {
 			array_start_tell(start, -ENOMEM, "out of memory");
-			return 0;
+			return start->array;
 		}
 	}
 	probe_all(start);
-	return 0;
+	return start->array;
 }
 
 int array_offer(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg)
@@ -538,10 +548,13 @@ int array_offer(struct array *array, const struct array_disk *disk, array_done_f
 	offered->done = done;
 	offered->arg = arg;
 	array->changes++;
-	if (!start->begun)
+	if (!start->begun) {
+		array->why[0] = '\0';
+		array->waits = ARRAY_WAITS_NOT;
 		probe_all(start);
-	else if (start->error)
+	} else if (start->error) {
 		tell_later(start);
+	}
 	return 0;
 }
 

@@ -13,7 +13,8 @@
  * 2. What did not change is not touched: its sessions do not notice.
  * 3. The old configuration is freed after the last pointer into it moved.
  *
- * Not here: syntax and cross checks (core/conf.h); LUN maps (export.c).
+ * Not here: syntax and cross checks (core/conf.h), what may not change (apply_check.c), LUN maps
+ * (export.c).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,6 +27,8 @@
 #include "core/log.h"
 #include "target/daemon.h"
 
+#define ARRAYS_LIMIT_NS (2 * NS_PER_S) /* for arrays to be online before hosts may log in */
+
 struct apply {
 	struct env_work work;
 	struct yoked *yoked;
@@ -34,7 +37,7 @@ struct apply {
 	int error;
 	char text[512];
 	struct store_list opened; /* not yet in yoked->stores */
-	unsigned next_backing;
+	unsigned next_backing, next_target, next_lun;
 	const struct conf_portal *busy; /* whose port somebody else has */
 	struct store *reopening;        /* the one that gets its second try now */
 	json_t *changes;
@@ -62,58 +65,6 @@ PRINTF_LIKE(2, 3) static void apply_note(struct apply *apply, const char *fmt, .
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	json_array_append_new(apply->changes, json_string(text));
-}
-
-/* ---- compare ---- */
-
-/* What holds for the life of the process. */
-static void check_node(struct apply *apply)
-{
-	const struct conf_node *new = &apply->conf->node, *old = &apply->yoked->conf->node;
-	const struct {
-		const char *key;
-		bool changed;
-	} fixed[] = {
-		{ "name", strcmp(new->name, old->name) != 0 },
-		{ "number", new->number != old->number },
-		{ "state_dir", strcmp(new->state_dir, old->state_dir) != 0 },
-		{ "control", strcmp(new->control, old->control) != 0 },
-		{ "threads", new->threads != old->threads },
-		{ "faults", new->faults != old->faults },
-		{ "oui", new->oui != old->oui },
-		{ "buffers", new->buffers_bytes != old->buffers_bytes },
-	};
-
-	for (unsigned i = 0; i < ARRAY_LEN(fixed) && !apply->error; i++)
-		if (fixed[i].changed)
-			apply_refuse(apply, -EBUSY,
-				     "%s:%d: node: %s cannot change while yoked runs. Restart it, "
-				     "or put the old value back",
-				     apply->conf->file, new->line, fixed[i].key);
-}
-
-static bool backing_equal(const struct conf_backing *a, const struct conf_backing *b)
-{
-	return a->driver == b->driver && !strcmp(a->path, b->path) &&
-	       a->size_bytes == b->size_bytes && a->block_size == b->block_size &&
-	       a->physical_block == b->physical_block && a->direct == b->direct &&
-	       a->write_cache == b->write_cache;
-}
-
-/* The same name is the same disk to its hosts: it does not become another under them. */
-static void check_backings(struct apply *apply)
-{
-	for (unsigned i = 0; i < apply->conf->backing_count && !apply->error; i++) {
-		const struct conf_backing *new = &apply->conf->backings[i];
-		const struct store *store = store_find(apply->yoked, new->name);
-
-		if (store && !backing_equal(new, store->conf))
-			apply_refuse(
-				apply, -EBUSY,
-				"%s:%d: backing \"%s\": it is open and cannot change. Give the "
-				"new one another name, or restart yoked",
-				apply->conf->file, new->line, new->name);
-	}
 }
 
 /* ---- portals ---- */
@@ -257,13 +208,19 @@ static void apply_stores_closed(struct apply *apply)
 	struct store *store, *next;
 
 	TAILQ_FOREACH_SAFE(store, &apply->yoked->stores, link, next) {
-		const struct conf_backing *conf = conf_backing(apply->conf, store->name);
+		const struct conf_backing *conf =
+			store->array ? NULL : conf_backing(apply->conf, store->name);
 
+		if (store->array && store_in_conf(apply->conf, store))
+			continue;
 		if (conf) {
 			store->conf = conf;
 			continue;
 		}
-		apply_note(apply, "backing %s removed", store->name);
+		if (!store->array) {
+			apply_note(apply, "backing %s removed", store->name);
+			disks_forget(apply->yoked->disks, store);
+		}
 		TAILQ_REMOVE(&apply->yoked->stores, store, link);
 		store_close(store);
 	}
@@ -279,13 +236,16 @@ static void apply_commit(struct apply *apply)
 		return;
 	apply_set_limits(yoked, &apply->conf->node);
 	TAILQ_FOREACH(store, &apply->opened, link)
-		apply_note(apply, "backing %s added", store->name);
+		if (!store->array)
+			apply_note(apply, "backing %s added", store->name);
 	TAILQ_CONCAT(&yoked->stores, &apply->opened, link);
 	apply_targets(apply);
 	apply_stores_closed(apply);
 	conf_free(yoked->conf);
 	yoked->conf = apply->conf;
 	apply->conf = NULL;
+	yoked->array_wait_ns = yoked->conf->node.array_wait_ns;
+	arrays_show(yoked->arrays);
 }
 
 /* A start has its own words for how it went. */
@@ -380,7 +340,7 @@ static void apply_reopen_next(struct apply *apply)
 	struct store *store = apply->reopening;
 
 	store = store ? TAILQ_NEXT(store, link) : TAILQ_FIRST(&apply->yoked->stores);
-	while (store && store->blk->state == BLK_ONLINE)
+	while (store && (store->array || store->blk->state == BLK_ONLINE))
 		store = TAILQ_NEXT(store, link);
 	apply->reopening = store;
 	if (store)
@@ -390,6 +350,93 @@ static void apply_reopen_next(struct apply *apply)
 }
 
 static void apply_next_store(struct apply *apply);
+static void apply_scanned(void *arg);
+
+static void apply_commit_now(struct apply *apply)
+{
+	apply_commit(apply);
+	if (apply->error)
+		apply_refused(apply);
+	else if (apply->reload)
+		arrays_scan(apply->yoked->arrays, apply->yoked->conf, apply_scanned, apply);
+	else
+		apply_reopen_next(apply);
+}
+
+static void apply_settled(void *arg)
+{
+	struct apply *apply = arg;
+
+	if (apply->reload)
+		apply_reopen_next(apply);
+	else
+		apply_commit_now(apply);
+}
+
+static void apply_scanned(void *arg)
+{
+	struct apply *apply = arg;
+
+	arrays_settle(apply->yoked->arrays, ARRAYS_LIMIT_NS, apply_settled, apply);
+}
+
+/* At the start arrays come before hosts do: what they find is there, or said to be coming. */
+static void apply_stores_ready(struct apply *apply)
+{
+	if (apply->error) {
+		apply_refused(apply);
+	} else if (apply->reload) {
+		apply_commit_now(apply);
+	} else {
+		TAILQ_CONCAT(&apply->yoked->stores, &apply->opened, link);
+		apply->yoked->array_wait_ns = apply->conf->node.array_wait_ns;
+		arrays_scan(apply->yoked->arrays, apply->conf, apply_scanned, apply);
+	}
+}
+
+static void apply_next_array(struct apply *apply);
+
+static void apply_array_opened(void *arg, struct store *store, int error, const char *text)
+{
+	struct apply *apply = arg;
+
+	if (store)
+		TAILQ_INSERT_TAIL(&apply->opened, store, link);
+	else if (error)
+		apply_refuse(apply, error, "%s: %s", apply->conf->file, text);
+	apply_next_array(apply);
+}
+
+static bool apply_has_array(const struct apply *apply, const char *name)
+{
+	const struct store *store;
+
+	TAILQ_FOREACH(store, &apply->opened, link)
+		if (store->array && !strcmp(store->name, name))
+			return true;
+	return store_find_array(apply->yoked, name) != NULL;
+}
+
+/* One that nobody has ever known gets its LUN when its disks tell of it. */
+static void apply_next_array(struct apply *apply)
+{
+	while (!apply->error && apply->next_target < apply->conf->target_count) {
+		const struct conf_target *target = &apply->conf->targets[apply->next_target];
+		const struct conf_lun *lun = &target->luns[apply->next_lun];
+
+		if (apply->next_lun++ == target->lun_count) {
+			apply->next_target++;
+			apply->next_lun = 0;
+			continue;
+		}
+		if (!*lun->array || apply_has_array(apply, lun->array))
+			continue;
+		array_lun_open(apply->yoked, lun->array, lun->write_cache, apply_array_opened,
+			       apply);
+		return;
+	}
+	apply_stores_ready(apply);
+}
 
 static void apply_store_opened(void *arg, struct store *store, int error, const char *text)
 {
@@ -413,12 +460,7 @@ static void apply_next_store(struct apply *apply)
 		store_open(apply->yoked, backing, apply_store_opened, apply);
 		return;
 	}
-	if (!apply->error)
-		apply_commit(apply);
-	if (apply->error)
-		apply_refused(apply);
-	else
-		apply_reopen_next(apply);
+	apply_next_array(apply);
 }
 
 static void apply_read(struct env_work *work)
@@ -437,14 +479,18 @@ static void apply_read_done(struct env_work *work)
 {
 	struct apply *apply = container_of(work, struct apply, work);
 
-	if (!apply->error && apply->yoked->conf)
-		check_node(apply);
 	if (!apply->error)
-		check_backings(apply);
+		apply->error =
+			apply_check(apply->yoked, apply->conf, apply->text, sizeof(apply->text));
 	if (apply->error)
 		apply_finish(apply);
 	else
 		apply_next_store(apply);
+}
+
+const struct conf *apply_conf(const struct yoked *yoked)
+{
+	return yoked->applying ? yoked->applying->conf : NULL;
 }
 
 void apply_start(struct yoked *yoked, struct conf *conf, apply_done_fn *done, void *arg)

@@ -16,18 +16,27 @@
 #include "core/ctl.h"
 #include "core/event.h"
 #include "core/shard.h"
+#include "target/arrays.h"
+#include "target/disks.h"
 #include "target/iscsi/iscsi.h"
 #include "target/lu_files.h"
 #include "target/paths.h"
 #include "target/scsi/device.h"
 
-/* A backing of the configuration, open, and the logical unit that stands on it. */
+/*
+ * A backing of the configuration, open, or an array that a LUN shows, and the logical unit that
+ * stands on it. Their names do not meet.
+ */
 struct store {
 	TAILQ_ENTRY(store) link;
 	char name[CONF_NAME_MAX];
-	const struct conf_backing *conf; /* in the running configuration */
+	bool array;
+	bool write_cache;
+	const struct conf_backing *conf; /* in the running configuration; NULL: an array */
 	uuid_t uuid;
-	struct blk *blk;
+	struct blk *blk; /* an array's, while it is not online: one that is not there */
+	struct env_defer swap;
+	struct yoked *yoked; /* an array's */
 	struct blk_watch watch;
 	struct scsi_lu *lu;
 	int64_t state_since_s; /* wall clock of the last change of state */
@@ -62,6 +71,9 @@ struct yoked {
 	bool faults;
 	struct store_list stores;
 	struct export_list exports;
+	struct disks *disks;
+	struct arrays *arrays;
+	uint64_t array_wait_ns;
 	struct paths *paths;
 	struct event_watch path_watch;
 	struct apply *applying;               /* at most one at a time */
@@ -82,6 +94,10 @@ struct yoked {
  */
 typedef void apply_done_fn(void *arg, int error, const char *text, json_t *changes);
 void apply_start(struct yoked *yoked, struct conf *conf, apply_done_fn *done, void *arg);
+/* apply_check.c: 0, or -EBUSY and TEXT: it would change what cannot change while yoked runs. */
+int apply_check(struct yoked *yoked, const struct conf *conf, char *text, size_t text_size);
+/* The configuration that is being applied; NULL: none, or none yet. */
+const struct conf *apply_conf(const struct yoked *yoked);
 
 /* What NODE allows the iSCSI server. */
 void yoked_limits(const struct conf_node *node, struct iscsi_limits *limits);
@@ -98,11 +114,29 @@ void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open
 		void *arg);
 /* No LUN maps to it any more. */
 void store_close(struct store *store);
+/* A backing. */
 struct store *store_find(const struct yoked *yoked, const char *name);
+struct store *store_find_array(const struct yoked *yoked, const char *name);
+/* What LUN shows; NULL: an array that nobody knows yet. */
+struct store *store_of_lun(const struct yoked *yoked, const struct conf_lun *lun);
+/* Whether a LUN of CONF shows it; of the running one, or of one that is about to. */
+bool store_in_conf(const struct conf *conf, const struct store *store);
+bool store_has_lun(const struct yoked *yoked, const struct store *store);
 /* Nobody tells when room was made: full is who refused a new block in the last ten minutes. */
 bool store_full(const struct store *store);
 /* The word that lists and status use: "online", "full", "read-only", "offline". */
 const char *store_state_word(const struct store *store);
+
+/* ---- array_lun.c: arrays as LUNs ---- */
+
+/*
+ * The store of array NAME. DONE runs once with the store (not yet in a list), or NULL: error 0,
+ * nobody has ever known its uuid, or an ERROR and TEXT.
+ */
+void array_lun_open(struct yoked *yoked, const char *name, bool write_cache, store_open_fn *done,
+		    void *arg);
+/* ENTRY has changed: its LUNs follow; those that could not be shown before are. */
+void array_lun_update(struct yoked *yoked, struct array_entry *entry);
 
 /* ---- identity.c: the state directory ---- */
 
@@ -110,6 +144,11 @@ const char *store_state_word(const struct store *store);
 int identity_open(const char *dir, char *text, size_t text_size);
 /* The uuid of NAME, kept for ever from the first call on. Blocks. */
 int identity_get(int dir_fd, const char *name, uuid_t uuid, char *text, size_t text_size);
+/*
+ * The uuid that array NAME had when it was last seen; with UUID set it is remembered instead.
+ * -ENOENT: never seen. Blocks.
+ */
+int identity_array(int dir_fd, const char *name, uuid_t uuid, char *text, size_t text_size);
 
 /* ---- export.c: targets and their LUNs ---- */
 
@@ -122,6 +161,9 @@ int export_change(struct yoked *yoked, struct export *export, const struct conf 
 /* EXPORT is freed at once; DONE (may be NULL) runs when its last session and task have gone. */
 void export_remove(struct yoked *yoked, struct export *export, void (*done)(void *arg), void *arg);
 struct export *export_find(const struct yoked *yoked, const char *name);
+/* STORE has come, or goes: LUNs of its array appear, or are hidden. */
+void exports_map_array(struct yoked *yoked, const struct store *store);
+void exports_unmap_array(struct yoked *yoked, const struct store *store);
 
 /* ---- path_watch.c: sessions' events become paths ---- */
 
@@ -136,5 +178,7 @@ void status_register(struct yoked *yoked);
 void lists_register(struct yoked *yoked);
 void traffic_register(struct yoked *yoked);
 void faults_register(struct yoked *yoked);
+void disk_ctl_register(struct yoked *yoked);
+void array_ctl_register(struct yoked *yoked);
 
 #endif

@@ -96,10 +96,46 @@ static int set_ports(struct scsi_device *device, const struct conf *conf,
 
 static int map_lun(struct yoked *yoked, struct export *export, const struct conf_lun *lun)
 {
-	struct store *store = store_find(yoked, lun->backing);
+	struct store *store = store_of_lun(yoked, lun);
 
-	return store ? scsi_device_map(export->device, lun->number, store->lu, lun->read_only) :
-		       -ENOENT;
+	if (!store)
+		return *lun->array ? 0 : -ENOENT; /* when its disks tell of it */
+	return scsi_device_map(export->device, lun->number, store->lu, lun->read_only);
+}
+
+/* With LU it is shown, without one it is hidden. */
+static void map_array(struct yoked *yoked, const struct store *store, bool show)
+{
+	struct export *export;
+
+	TAILQ_FOREACH(export, &yoked->exports, link) {
+		for (unsigned i = 0; i < export->conf->lun_count; i++) {
+			const struct conf_lun *lun = &export->conf->luns[i];
+			int err = 0;
+
+			if (strcmp(lun->array, store->name))
+				continue;
+			if (show)
+				err = scsi_device_map(export->device, lun->number, store->lu,
+						      lun->read_only);
+			else
+				scsi_device_unmap(export->device, lun->number, NULL, NULL);
+			if (err)
+				log_line(LOG_L_ERROR, "array", store->name, "lun-not-shown",
+					 "target=%s lun=%u cause=\"%s\"", export->name, lun->number,
+					 strerror(-err));
+		}
+	}
+}
+
+void exports_map_array(struct yoked *yoked, const struct store *store)
+{
+	map_array(yoked, store, true);
+}
+
+void exports_unmap_array(struct yoked *yoked, const struct store *store)
+{
+	map_array(yoked, store, false);
 }
 
 /* What ends an export: made with it, so that it cannot fail. */
@@ -146,6 +182,12 @@ out:
 	return err;
 }
 
+static bool same_lun(const struct conf_lun *a, const struct conf_lun *b)
+{
+	return !strcmp(a->backing, b->backing) && !strcmp(a->array, b->array) &&
+	       a->read_only == b->read_only;
+}
+
 /* Unmap what goes or becomes another; map what is new. */
 static int change_luns(struct yoked *yoked, struct export *export, const struct conf_target *old,
 		       const struct conf_target *target, json_t *changes)
@@ -157,7 +199,7 @@ static int change_luns(struct yoked *yoked, struct export *export, const struct 
 		const struct conf_lun *was = &old->luns[i];
 		const struct conf_lun *is = conf_lun_find(target, was->number);
 
-		if (is && !strcmp(is->backing, was->backing) && is->read_only == was->read_only) {
+		if (is && same_lun(is, was)) {
 			view_changed |= !strings_equal(&is->allow, &was->allow);
 			continue;
 		}
@@ -169,7 +211,7 @@ static int change_luns(struct yoked *yoked, struct export *export, const struct 
 		const struct conf_lun *is = &target->luns[i];
 		const struct conf_lun *was = conf_lun_find(old, is->number);
 
-		if (was && !strcmp(is->backing, was->backing) && is->read_only == was->read_only)
+		if (was && same_lun(is, was))
 			continue;
 		err = map_lun(yoked, export, is);
 		note(changes, "target %s: lun %u %s", target->name, is->number,

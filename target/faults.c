@@ -213,7 +213,7 @@ static void fault_list_run(void *arg, struct ctl_request *request)
 	struct listing listing = { .rows = json_array() };
 
 	TAILQ_FOREACH(listing.store, &yoked->stores, link)
-		if (yoked->faults)
+		if (yoked->faults && !listing.store->array)
 			fault_each(fault_of(listing.store->blk), fault_row, &listing);
 	ctl_reply(request,
 		  json_pack("{s:s, s:o}", "schema", "yoke.fault.list/1", "faults", listing.rows));
@@ -233,7 +233,7 @@ static void fault_remove_run(void *arg, struct ctl_request *request)
 	id = strtoull(text, &end, 10);
 	if (end != text && !*end)
 		TAILQ_FOREACH(store, &yoked->stores, link)
-			found |= fault_remove(fault_of(store->blk), id);
+			found |= !store->array && fault_remove(fault_of(store->blk), id);
 	if (!found) {
 		ctl_fail(request, -ENOENT, "fault: no rule \"%s\". See yokectl fault list", text);
 		return;

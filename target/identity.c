@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state directory: who holds it, and the identity of each backing.
+ * The state directory: who holds it, the identity of each backing, the last one of each array.
  *
  * Invariants:
  * 1. A backing's uuid, once shown to a host, is the same after any crash: the
@@ -126,6 +126,29 @@ int identity_get(int dir_fd, const char *name, uuid_t uuid, char *text, size_t t
 		snprintf(text, text_size,
 			 "backing \"%s\": cannot keep its identity in the state directory: %s. "
 			 "Make room there, or change state_dir",
+			 name, strerror(-err));
+	return err;
+}
+
+int identity_array(int dir_fd, const char *name, uuid_t uuid, char *text, size_t text_size)
+{
+	char file[CONF_NAME_MAX + 16];
+	uuid_t known;
+	int err;
+
+	/* Names of arrays are those that a configuration may name. */
+	snprintf(file, sizeof(file), "array-%s.uuid", name);
+	err = read_uuid(dir_fd, file, known);
+	if (uuid_is_null(uuid) && !err)
+		uuid_copy(uuid, known);
+	else if (!uuid_is_null(uuid) && (err || uuid_compare(known, uuid)))
+		err = write_uuid(dir_fd, file, uuid);
+	else if (err == -EBADMSG)
+		err = -ENOENT; /* its disks will tell */
+	if (err && err != -ENOENT)
+		snprintf(text, text_size,
+			 "array \"%s\": cannot keep its identity in the state directory: %s. Make "
+			 "room there, or change state_dir",
 			 name, strerror(-err));
 	return err;
 }

@@ -115,7 +115,7 @@ static void target_list(void *arg, struct ctl_request *request)
 	page_reply(&page, request, "yoke.target.list/1", "targets");
 }
 
-/* online, full, read-only or offline: the words of a backing. */
+/* online, full, read-only, waiting or offline: the words of a backing. */
 const char *store_state_word(const struct store *store)
 {
 	switch (store->blk->state) {
@@ -123,6 +123,8 @@ const char *store_state_word(const struct store *store)
 		return store_full(store) ? "full" : "online";
 	case BLK_READ_ONLY_NOW:
 		return "read-only";
+	case BLK_WAITING:
+		return "waiting";
 	case BLK_FAILED:
 		break;
 	}
@@ -147,26 +149,35 @@ static const char *lun_state_word(const struct store *store)
 	return store_state_word(store);
 }
 
+/* One that stands on an array of which nothing is known yet has no size and no identity. */
 static json_t *lun_row(struct yoked *yoked, const struct export *export, const struct conf_lun *lun,
 		       unsigned sessions)
 {
-	struct store *store = store_find(yoked, lun->backing);
-	struct scsi_lu_stats stats;
-	char uuid[37];
+	struct store *store = store_of_lun(yoked, lun);
+	bool there = store && store->blk->state != BLK_WAITING;
+	struct scsi_lu_stats stats = { 0 };
+	char uuid[37] = "";
+	json_t *row;
 
-	scsi_lu_stats(store->lu, &stats);
-	uuid_unparse_lower(store->uuid, uuid);
-	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:I}",
-			 "target", export->conf->name, "lun", (int)lun->number, "backing",
-			 lun->backing, "uuid", uuid, "state", lun_state_word(store), "size_bytes",
-			 (json_int_t)store->blk->size_bytes, "block_size_bytes",
-			 (int)store->blk->block_size, "write_cache", (int)store->conf->write_cache,
-			 "read_only", (int)lun->read_only, "sessions", (json_int_t)sessions,
-			 "in_flight", (json_int_t)stats.in_flight, "read_ops",
-			 (json_int_t)stats.reads, "write_ops", (json_int_t)stats.writes,
-			 "read_bytes", (json_int_t)stats.read_bytes, "write_bytes",
-			 (json_int_t)stats.write_bytes, "errors", (json_int_t)stats.errors);
+	if (store) {
+		scsi_lu_stats(store->lu, &stats);
+		uuid_unparse_lower(store->uuid, uuid);
+	}
+	row = json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:I, "
+			"s:I, s:I}",
+			"target", export->conf->name, "lun", (int)lun->number, "name",
+			*lun->array ? lun->array : lun->backing, "uuid", uuid, "state",
+			store ? lun_state_word(store) : "waiting", "size_bytes",
+			there ? (json_int_t)store->blk->size_bytes : (json_int_t)0,
+			"block_size_bytes", there ? (int)store->blk->block_size : 0, "write_cache",
+			store ? (int)store->write_cache : 0, "read_only", (int)lun->read_only,
+			"sessions", (json_int_t)sessions, "in_flight", (json_int_t)stats.in_flight,
+			"read_ops", (json_int_t)stats.reads, "write_ops", (json_int_t)stats.writes,
+			"read_bytes", (json_int_t)stats.read_bytes, "write_bytes",
+			(json_int_t)stats.write_bytes, "errors", (json_int_t)stats.errors);
+	json_object_set_new(row, *lun->array ? "array" : "backing",
+			    json_string(*lun->array ? lun->array : lun->backing));
+	return row;
 }
 
 static void lun_list(void *arg, struct ctl_request *request)
@@ -219,7 +230,7 @@ static void backing_list(void *arg, struct ctl_request *request)
 	if (!page_begin(&page, request))
 		return;
 	TAILQ_FOREACH(store, &yoked->stores, link) {
-		if (!page_wants(&page))
+		if (store->array || !page_wants(&page))
 			continue;
 		json_array_append_new(
 			page.rows,

@@ -58,6 +58,7 @@ struct file_store {
 	LIST_ENTRY(file_store) all_link;
 	STAILQ_ENTRY(file_store) opening_link;
 	struct lu_files *files;
+	const char *kind;
 	char name[CONF_NAME_MAX];
 	uuid_t uuid;
 	struct blob blobs[LU_BLOBS];
@@ -87,7 +88,7 @@ struct lu_files {
 static void file_name(char out[FILE_NAME_MAX], const struct file_store *fs, enum lu_blob blob)
 {
 	/* Names are checked by the configuration: letters, digits and -_. only. */
-	snprintf(out, FILE_NAME_MAX, "backing-%s.%s", fs->name, names[blob]);
+	snprintf(out, FILE_NAME_MAX, "%s-%s.%s", fs->kind, fs->name, names[blob]);
 }
 
 static uint32_t header_crc(const struct header *header, const void *data, uint32_t length)
@@ -357,7 +358,7 @@ static void file_close(struct lu_store *store)
 	free(fs);
 }
 
-void lu_files_open(struct lu_files *files, const char *name, const uuid_t uuid,
+void lu_files_open(struct lu_files *files, const char *kind, const char *name, const uuid_t uuid,
 		   lu_files_open_fn *done, void *arg)
 {
 	struct file_store *fs = calloc(1, sizeof(*fs)), *other;
@@ -367,10 +368,11 @@ void lu_files_open(struct lu_files *files, const char *name, const uuid_t uuid,
 		return;
 	}
 	LIST_FOREACH(other, &files->stores, all_link)
-		if (strcmp(other->name, name) == 0)
+		if (strcmp(other->kind, kind) == 0 && strcmp(other->name, name) == 0)
 			other->superseded = true;
 	fs->store = (struct lu_store){ .load = file_load, .save = file_save, .close = file_close };
 	fs->files = files;
+	fs->kind = kind;
 	snprintf(fs->name, sizeof(fs->name), "%s", name);
 	uuid_copy(fs->uuid, uuid);
 	fs->opening = true;

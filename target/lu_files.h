@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lu_store of plain backings: a file of the state directory for each blob.
+ * The lu_store of plain backings and of arrays: a file of the state directory for each blob.
  *
- * File `backing-NAME.BLOB`, integers little-endian:
+ * File `backing-NAME.BLOB` or `array-UUID.BLOB`, integers little-endian:
  *
  *       0        8        12       16                32                48         60    64
  *       +--------+--------+--------+-----------------+-----------------+----------+-----+------
- *       | magic  | version| length | uuid of backing | blob, NUL-padded| 0        | CRC | data
+ *       | magic  | version| length | uuid            | blob, NUL-padded| 0        | CRC | data
  *       +--------+--------+--------+-----------------+-----------------+----------+-----+------
  *
  * CRC is CRC32C of everything before it and of the data. The blob's own layout belongs to whoever saves it.
@@ -33,12 +33,12 @@ void lu_files_drain(struct lu_files *files, void (*done)(void *arg), void *arg);
 void lu_files_free(struct lu_files *files);
 
 /*
- * The store of backing NAME, whose identity is UUID; blobs of another identity are none. DONE
+ * The store of NAME, a KIND ("backing", "array"; kept), whose identity is UUID; blobs of another identity are none. DONE
  * runs once; NULL, perhaps at once, is out of memory. A store of the same name that is still open, of a
  * logical unit on its way out, saves nothing any more: -ESTALE.
  */
 typedef void lu_files_open_fn(void *arg, struct lu_store *store);
-void lu_files_open(struct lu_files *files, const char *name, const uuid_t uuid,
+void lu_files_open(struct lu_files *files, const char *kind, const char *name, const uuid_t uuid,
 		   lu_files_open_fn *done, void *arg);
 
 #endif

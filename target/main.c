@@ -112,21 +112,42 @@ static void stop_limit_over(struct ev_loop *ev, ev_timer *timer, int revents)
 	_exit(1);
 }
 
+static void close_stores(struct yoked *yoked, bool arrays)
+{
+	struct store *store, *next;
+
+	TAILQ_FOREACH_SAFE(store, &yoked->stores, link, next) {
+		if (store->array != arrays)
+			continue;
+		TAILQ_REMOVE(&yoked->stores, store, link);
+		store_close(store);
+	}
+}
+
 static void stop_drained(void *arg)
 {
 	loop_stop(arg);
 }
 
-/* Logical units may outlive their stores for an io of their own. */
+static void stop_arrays_done(void *arg)
+{
+	struct daemon *daemon = arg;
+	struct yoked *yoked = &daemon->yoked;
+
+	disks_free(yoked->disks);
+	arrays_free(yoked->arrays);
+	yoked->disks = NULL;
+	yoked->arrays = NULL;
+	close_stores(yoked, false);
+	/* Logical units may outlive their stores for an io of their own. */
+	lu_files_drain(yoked->lu_files, stop_drained, yoked->loop);
+}
+
+/* Logical units let go of arrays, arrays of disks, disks of backings. */
 static void stop_stores(struct daemon *daemon)
 {
-	struct store *store, *next;
-
-	TAILQ_FOREACH_SAFE(store, &daemon->yoked.stores, link, next) {
-		TAILQ_REMOVE(&daemon->yoked.stores, store, link);
-		store_close(store);
-	}
-	lu_files_drain(daemon->yoked.lu_files, stop_drained, daemon->yoked.loop);
+	close_stores(&daemon->yoked, true);
+	arrays_stop(daemon->yoked.arrays, stop_arrays_done, daemon);
 }
 
 static void stop_export_done(void *arg)
@@ -326,7 +347,10 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	yoked->started_ns = env_now_ns(yoked->env);
 	yoked->lu_files = lu_files_new(yoked->env, yoked->state_dir_fd);
 	yoked->iscsi = iscsi_server_new(yoked->shard, yoked->buffers, &limits);
-	if (!yoked->lu_files || !yoked->iscsi || path_watch_start(yoked)) {
+	yoked->disks = disks_new(yoked);
+	yoked->arrays = arrays_new(yoked);
+	if (!yoked->lu_files || !yoked->iscsi || !yoked->disks || !yoked->arrays ||
+	    path_watch_start(yoked)) {
 		fprintf(stderr, "yoked: cannot start: %s\n", strerror(errno));
 		return 1;
 	}
@@ -334,6 +358,8 @@ static int daemon_run(const char *conf_path, struct conf *conf)
 	lists_register(yoked);
 	traffic_register(yoked);
 	faults_register(yoked);
+	disk_ctl_register(yoked);
+	array_ctl_register(yoked);
 	watch_signals(&daemon);
 	apply_start(yoked, conf, start_done, &daemon);
 	loop_run(yoked->loop);

@@ -54,6 +54,8 @@ static void backing_problem(const struct yoked *yoked, const struct store *store
 		problem.code = PROBLEM_BACKING_READ_ONLY;
 		problem.risk = "writes of its hosts fail (07/27/00)";
 		break;
+	case BLK_WAITING: /* of arrays only */
+		return;
 	case BLK_FAILED:
 		problem.code = PROBLEM_BACKING_FAILED;
 		problem.risk = "its LUNs answer nothing but errors";
@@ -150,14 +152,20 @@ static void loop_problem(struct yoked *yoked, const struct loop_stats *stats, js
 static json_t *problems_now(struct yoked *yoked, const struct loop_stats *loop, unsigned *missing)
 {
 	json_t *problems = json_array();
+	struct array_entry *entry;
 	struct store *store;
 
 	TAILQ_FOREACH(store, &yoked->stores, link) {
-		backing_problem(yoked, store, problems);
 		sanitize_problem(yoked, store, problems);
+		if (store->array)
+			continue;
+		backing_problem(yoked, store, problems);
 		if (yoked->faults)
 			fault_problem(store, problems);
 	}
+	TAILQ_FOREACH(entry, arrays_list(yoked->arrays), link)
+		array_problems(entry, problems);
+	absent_problems(yoked, problems);
 	*missing = path_problems(yoked, problems);
 	config_problem(yoked, problems);
 	loop_problem(yoked, loop, problems);
@@ -169,7 +177,7 @@ static bool serves(const struct store *store)
 {
 	uint64_t failed_ns;
 
-	return store->blk->state != BLK_FAILED &&
+	return store->blk->state != BLK_FAILED && store->blk->state != BLK_WAITING &&
 	       scsi_lu_sanitize(store->lu, &failed_ns) == LU_SANITIZE_NONE;
 }
 
@@ -180,11 +188,10 @@ static json_t *luns(const struct yoked *yoked)
 
 	TAILQ_FOREACH(export, &yoked->exports, link) {
 		for (unsigned i = 0; i < export->conf->lun_count; i++) {
-			const struct store *store =
-				store_find(yoked, export->conf->luns[i].backing);
+			const struct store *store = store_of_lun(yoked, &export->conf->luns[i]);
 
 			total++;
-			online += serves(store);
+			online += store && serves(store);
 		}
 	}
 	return json_pack("{s:i, s:i}", "total", (int)total, "online", (int)online);

@@ -69,6 +69,7 @@ static void opening_blk_done(void *arg, struct blk *blk, int error, const char *
 
 		snprintf(store->name, sizeof(store->name), "%s", conf->name);
 		store->conf = conf;
+		store->write_cache = conf->write_cache;
 		store->blk = blk;
 		uuid_copy(store->uuid, opening->uuid);
 		uuid_copy(lu.uuid, opening->uuid);
@@ -128,8 +129,8 @@ static void opening_identity_done(struct env_work *work)
 	if (opening->error)
 		opening_end(opening, NULL, opening->error, opening->text);
 	else
-		lu_files_open(opening->yoked->lu_files, opening->conf->name, opening->uuid,
-			      opening_saved, opening);
+		lu_files_open(opening->yoked->lu_files, "backing", opening->conf->name,
+			      opening->uuid, opening_saved, opening);
 }
 
 void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open_fn *done,
@@ -152,6 +153,7 @@ void store_open(struct yoked *yoked, const struct conf_backing *conf, store_open
 
 void store_close(struct store *store)
 {
+	env_defer_cancel(store->blk->env, &store->swap);
 	blk_unwatch(&store->watch);
 	scsi_lu_unref(store->lu);
 	blk_unref(store->blk);
@@ -170,7 +172,43 @@ struct store *store_find(const struct yoked *yoked, const char *name)
 	struct store *store;
 
 	TAILQ_FOREACH(store, &yoked->stores, link)
-		if (!strcmp(store->name, name))
+		if (!store->array && !strcmp(store->name, name))
 			return store;
 	return NULL;
+}
+
+struct store *store_find_array(const struct yoked *yoked, const char *name)
+{
+	struct store *store;
+
+	TAILQ_FOREACH(store, &yoked->stores, link)
+		if (store->array && !strcmp(store->name, name))
+			return store;
+	return NULL;
+}
+
+struct store *store_of_lun(const struct yoked *yoked, const struct conf_lun *lun)
+{
+	return *lun->array ? store_find_array(yoked, lun->array) : store_find(yoked, lun->backing);
+}
+
+bool store_in_conf(const struct conf *conf, const struct store *store)
+{
+	for (unsigned t = 0; t < conf->target_count; t++) {
+		for (unsigned l = 0; l < conf->targets[t].lun_count; l++) {
+			const struct conf_lun *lun = &conf->targets[t].luns[l];
+
+			if (!strcmp(store->array ? lun->array : lun->backing, store->name))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool store_has_lun(const struct yoked *yoked, const struct store *store)
+{
+	const struct conf *next = apply_conf(yoked);
+
+	return (yoked->conf && store_in_conf(yoked->conf, store)) ||
+	       (next && store_in_conf(next, store));
 }

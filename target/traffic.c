@@ -30,17 +30,21 @@ static json_t *counts(uint64_t read_ops, uint64_t write_ops, uint64_t read_bytes
 
 static json_t *lun_row(const struct yoked *yoked, const struct conf_lun *lun)
 {
-	const struct store *store = store_find(yoked, lun->backing);
-	const struct blk_counts *c = &store->blk->counts;
-	bool disk = store->conf->driver == CONF_DRIVER_FILE && store->conf->direct;
-	struct scsi_lu_stats stats;
+	const struct store *store = store_of_lun(yoked, lun);
+	bool disk = store && !store->array && store->conf->driver == CONF_DRIVER_FILE &&
+		    store->conf->direct;
+	struct scsi_lu_stats stats = { 0 };
+	struct blk_counts c = { 0 };
 
-	scsi_lu_stats(store->lu, &stats);
+	if (store) {
+		scsi_lu_stats(store->lu, &stats);
+		c = store->blk->counts;
+	}
 	return json_pack(
-		"{s:i, s:s, s:b, s:o, s:o}", "lun", (int)lun->number, "backing", store->name,
-		"disk", disk, "unit",
+		"{s:i, s:s, s:b, s:o, s:o}", "lun", (int)lun->number, "backing",
+		*lun->array ? lun->array : lun->backing, "disk", disk, "unit",
 		counts(stats.reads, stats.writes, stats.read_bytes, stats.write_bytes), "device",
-		counts(c->ops[IO_READ], c->ops[IO_WRITE], c->bytes[IO_READ], c->bytes[IO_WRITE]));
+		counts(c.ops[IO_READ], c.ops[IO_WRITE], c.bytes[IO_READ], c.bytes[IO_WRITE]));
 }
 
 static const struct conf_lun *find_lun(const struct conf_target *target, const char *text)

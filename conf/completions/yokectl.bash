@@ -9,7 +9,7 @@ _yokectl_names() {
 _yokectl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local globals="--socket --timeout --json --columns --no-header --bytes --wide --color --help --version"
-	local nouns="status explain target session lun backing events fault reload check help"
+	local nouns="status explain target session lun backing disk array events fault reload check help"
 	local -a at=() words=()
 	local i
 
@@ -17,7 +17,7 @@ _yokectl() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-s | --socket) at=(-s "${COMP_WORDS[++i]}") ;;
-		-o | --columns | --timeout | --after | --max | --op | --error | --delay | --offset | --length | --count | --torn | --probability)
+		-o | --columns | --timeout | --after | --max | --op | --error | --delay | --offset | --length | --count | --torn | --probability | --level | --chunk | --full-stripe-log | --confirm)
 			((i++)) ;;
 		-*) ;;
 		*) words+=("${COMP_WORDS[i]}") ;;
@@ -28,6 +28,8 @@ _yokectl() {
 	-s | --socket) COMPREPLY=($(compgen -f -- "$cur")); return ;;
 	--op) COMPREPLY=($(compgen -W "any read write flush unmap write-zeroes status" -- "$cur")); return ;;
 	--error) COMPREPLY=($(compgen -W "EIO ENOSPC EROFS ENXIO EAGAIN" -- "$cur")); return ;;
+	--full-stripe-log) COMPREPLY=($(compgen -W "data intent" -- "$cur")); return ;;
+	--level) COMPREPLY=($(compgen -W "0 1 5 10" -- "$cur")); return ;;
 	esac
 
 	local verbs="" options="" noun=${words[0]}
@@ -38,6 +40,13 @@ _yokectl() {
 	session) verbs="list show kill" ;;
 	lun) verbs="list" ;;
 	backing) verbs="list" ;;
+	disk) verbs="list test label" ;;
+	array)
+		verbs="list show create add remove start"
+		case ${words[1]} in
+		create) options="--level --chunk --full-stripe-log --force --confirm --dry-run" ;;
+		add | remove | start) options="--force --confirm --dry-run" ;;
+		esac ;;
 	events) options="--after --max --follow" ;;
 	fault)
 		verbs="add list remove"
@@ -57,6 +66,9 @@ _yokectl() {
 	1:*) COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
 	2:help:*) COMPREPLY=($(compgen -W "$verbs" -- "$cur")) ;;
 	2:session:show | 2:session:kill) _yokectl_names id session list ;;
+	2:array:show | 2:array:add | 2:array:remove | 2:array:start) _yokectl_names array array list ;;
+	3:array:remove) _yokectl_names member array show "${words[2]}" ;;
+	*:disk:test | 2:disk:label | [3-9]:array:create | 3:array:add | *:array:start) _yokectl_names disk disk list ;;
 	2:fault:remove) _yokectl_names id fault list ;;
 	2:fault:add) _yokectl_names name backing list ;;
 	3:fault:add) COMPREPLY=($(compgen -W "error delay stuck torn" -- "$cur")) ;;

@@ -46,6 +46,11 @@ struct scsi_lu *scsi_lu_ref(struct scsi_lu *lu);
  */
 void scsi_lu_unref(struct scsi_lu *lu);
 struct blk *scsi_lu_blk(struct scsi_lu *lu);
+/*
+ * At the home: BLK, of which a reference is taken, in the place of one that was waiting or failed
+ * from the start and so has nothing in flight. Hosts hear of the new size.
+ */
+void scsi_lu_set_blk(struct scsi_lu *lu, struct blk *blk);
 void scsi_lu_stats(const struct scsi_lu *lu, struct scsi_lu_stats *stats);
 /* FAILED_NS, of the home's clock: when it failed, or began to be known as failed. */
 enum lu_sanitize scsi_lu_sanitize(const struct scsi_lu *lu, uint64_t *failed_ns);

@@ -240,7 +240,26 @@ void scsi_lu_stats(const struct scsi_lu *lu, struct scsi_lu_stats *stats)
 	stats->in_flight = lu->set.count;
 }
 
+void scsi_lu_set_blk(struct scsi_lu *lu, struct blk *blk)
+{
+	struct blk *before = lu->blk;
+
+	assert(before->state == BLK_WAITING || before->state == BLK_FAILED);
+	blk_unwatch(&lu->watch);
+	lu->blk = blk_ref(blk);
+	lu->block_size = blk->block_size;
+	blk_watch(blk, &lu->watch);
+	blk_unref(before);
+	blk_changed(&lu->watch);
+}
+
 /* ---- tasks come and go */
+
+/* Sizes of what is not there mean nothing: only what asks for none of it may run. */
+static bool not_there_yet(const struct scsi_task *task)
+{
+	return task->lu->blk->state == BLK_WAITING && !(task->op->flags & OP_NO_MEDIUM);
+}
 
 void lu_run(struct shard_msg *msg)
 {
@@ -262,10 +281,14 @@ void lu_run(struct shard_msg *msg)
 	lt->flags = 0;
 	lt->done = 0;
 	task->lu_private = lt;
-	if (atomic_load(&task->aborting) || sanitize_refuses(task))
+	if (!atomic_load(&task->aborting) && not_there_yet(task)) {
+		scsi_fail(task, SCSI_R_BECOMING_READY);
 		scsi_complete(task);
-	else
+	} else if (atomic_load(&task->aborting) || sanitize_refuses(task)) {
+		scsi_complete(task);
+	} else {
 		task->op->run(task);
+	}
 }
 
 static void count(struct scsi_lu *lu, const struct scsi_task *task, const struct lu_task *lt)

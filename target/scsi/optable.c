@@ -114,8 +114,8 @@ static uint64_t eight(const struct scsi_task *task)
 		scsi_write_verify, __VA_ARGS__)
 #define CONTROL_OUT(code, len, len_fn, fn, ...)                                                    \
 	{                                                                                          \
-		.opcode = (code), .cdb_length = (len), .dir = SCSI_DATA_OUT, .length = (len_fn),   \
-		.run = (fn), .usage = __VA_ARGS__                                                  \
+		.opcode = (code), .cdb_length = (len), .flags = OP_NO_MEDIUM,                      \
+		.dir = SCSI_DATA_OUT, .length = (len_fn), .run = (fn), .usage = __VA_ARGS__        \
 	}
 #define SERVICE_IN(code, sa, len, fl, len_fn, fn, ...)                                             \
 	{                                                                                          \
@@ -144,10 +144,12 @@ static const struct scsi_op table[] = {
 	NO_DATA(0x16, 6, OP_FRONT | OP_EXPRESS, scsi_reserve, { 0x16, 0x11, 0, 0, 0, CTL }),
 	NO_DATA(0x17, 6, OP_FRONT | OP_EXPRESS | OP_SHARED, scsi_release,
 		{ 0x17, 0x11, 0, 0, 0, CTL }),
-	CONTROL_IN(0x1a, 6, OP_EXPRESS, byte_4, scsi_mode_sense,
+	CONTROL_IN(0x1a, 6, OP_EXPRESS | OP_NO_MEDIUM, byte_4, scsi_mode_sense,
 		   { 0x1a, 0x08, 0xff, 0xff, 0xff, CTL }),
-	NO_DATA(0x1b, 6, OP_EXPRESS | OP_SHARED, scsi_start_stop, { 0x1b, 0, 0, 0, 0xf3, CTL }),
-	NO_DATA(0x1e, 6, OP_EXPRESS, scsi_prevent_allow, { 0x1e, 0, 0, 0, 0x03, CTL }),
+	NO_DATA(0x1b, 6, OP_EXPRESS | OP_SHARED | OP_NO_MEDIUM, scsi_start_stop,
+		{ 0x1b, 0, 0, 0, 0xf3, CTL }),
+	NO_DATA(0x1e, 6, OP_EXPRESS | OP_NO_MEDIUM, scsi_prevent_allow,
+		{ 0x1e, 0, 0, 0, 0x03, CTL }),
 	CONTROL_IN(0x25, 10, OP_EXPRESS | OP_SHARED, eight, scsi_read_capacity_10,
 		   { 0x25, 0, 0, 0, 0, 0, 0, 0, 0, CTL }),
 	READ(0x28, 10, CDB_10(0x28, RW_FLAGS)),
@@ -165,7 +167,7 @@ static const struct scsi_op table[] = {
 	SANITIZE(0x01, OP_THICK, { 0x48, 0xa1, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
 	SANITIZE(0x02, OP_THIN, { 0x48, 0xa2, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
 	SANITIZE(0x1f, 0, { 0x48, 0xbf, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
-	CONTROL_IN(0x4d, 10, OP_EXPRESS | OP_SHARED, bytes_7_8, scsi_log_sense,
+	CONTROL_IN(0x4d, 10, OP_EXPRESS | OP_SHARED | OP_NO_MEDIUM, bytes_7_8, scsi_log_sense,
 		   { 0x4d, 0x03, 0xff, 0xff, 0, 0xff, 0xff, 0xff, 0xff, CTL }),
 	CONTROL_OUT(0x55, 10, list_7_8, scsi_mode_select,
 		    { 0x55, 0x11, 0, 0, 0, 0, 0, 0xff, 0xff, CTL }),
@@ -173,7 +175,7 @@ static const struct scsi_op table[] = {
 		{ 0x56, 0x13, 0, 0, 0, 0, 0, 0, 0, CTL }),
 	NO_DATA(0x57, 10, OP_FRONT | OP_EXPRESS | OP_SHARED, scsi_release,
 		{ 0x57, 0x13, 0, 0, 0, 0, 0, 0, 0, CTL }),
-	CONTROL_IN(0x5a, 10, OP_EXPRESS, bytes_7_8, scsi_mode_sense,
+	CONTROL_IN(0x5a, 10, OP_EXPRESS | OP_NO_MEDIUM, bytes_7_8, scsi_mode_sense,
 		   { 0x5a, 0x18, 0xff, 0xff, 0, 0, 0, 0xff, 0xff, CTL }),
 	READ(0x88, 16, CDB_16(0x88, RW_FLAGS)),
 	COMMAND(0x89, 16, OP_WRITE | OP_SCRATCH | OP_EXPRESS, SCSI_DATA_OUT,
@@ -197,9 +199,9 @@ static const struct scsi_op table[] = {
 	CONTROL_IN(
 		0xa0, 12, OP_UA_OK | OP_FRONT | OP_NO_LUN | OP_EXPRESS | OP_SHARED | OP_SANITIZING,
 		scsi_report_luns_length, scsi_report_luns, { 0xa0, 0, 0xff, 0, 0, 0, FF4, 0, CTL }),
-	SERVICE_IN(0xa3, 0x0c, 12, OP_EXPRESS | OP_SHARED | OP_SANITIZING, bytes_6_9,
+	SERVICE_IN(0xa3, 0x0c, 12, OP_EXPRESS | OP_SHARED | OP_SANITIZING | OP_NO_MEDIUM, bytes_6_9,
 		   scsi_report_opcodes, { 0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, FF4, 0, CTL }),
-	SERVICE_IN(0xa3, 0x0d, 12, OP_EXPRESS | OP_SHARED | OP_SANITIZING, bytes_6_9,
+	SERVICE_IN(0xa3, 0x0d, 12, OP_EXPRESS | OP_SHARED | OP_SANITIZING | OP_NO_MEDIUM, bytes_6_9,
 		   scsi_report_tmfs, { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4, 0, CTL }),
 	READ(0xa8, 12, CDB_12(0xa8, RW_FLAGS)),
 	WRITE(0xaa, 12, CDB_12(0xaa, RW_FLAGS)),

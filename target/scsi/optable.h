@@ -24,6 +24,7 @@
 #define OP_THICK 1024u      /* only where blocks cannot be unmapped */
 #define OP_AHEAD 2048u      /* runs at once and holds up nobody, whatever its attribute */
 #define OP_SANITIZING 4096u /* works while a sanitize operation runs or has failed */
+#define OP_NO_MEDIUM 8192u  /* at the home, but works while the device is not there yet */
 
 struct scsi_op {
 	uint8_t opcode;

@@ -267,7 +267,7 @@ int rig_create(unsigned level, unsigned count)
 	rig.level = level;
 	for (unsigned i = 0; i < count; i++)
 		disks[i] = rig_offer(i);
-	assert(array_create(rig.env, &spec, disks, count, rig_answer, NULL) == 0);
+	assert(array_create(rig.env, &spec, disks, count, rig_answer, NULL));
 	return answer(before);
 }
 
@@ -306,7 +306,7 @@ int rig_start_how(uint32_t disks, const struct array_start *how)
 	for (unsigned i = 0; i < RIG_DISKS; i++)
 		if (disks >> i & 1)
 			offered[count++] = rig_offer(i);
-	assert(array_start(rig.env, uuid, offered, count, how, rig_answer, NULL) == 0);
+	assert(array_start(rig.env, uuid, offered, count, how, rig_answer, NULL));
 	return how->wait_ns ? 0 : answer(before);
 }
 

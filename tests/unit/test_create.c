@@ -25,7 +25,7 @@ static int create(const struct array_spec *spec, unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 		disks[i] = rig_offer(i);
-	ck_assert_int_eq(array_create(rig.env, spec, disks, count, rig_answer, NULL), 0);
+	ck_assert_ptr_nonnull(array_create(rig.env, spec, disks, count, rig_answer, NULL));
 	ck_assert_uint_eq(rig.answers, before);
 	fake_env_run(rig.env);
 	ck_assert_uint_eq(rig.answers, before + 1);
@@ -116,7 +116,7 @@ START_TEST(disks_that_do_not_go_together_are_refused)
 	rig.sizes[1] = _i == 1 ? 4 * MIB - 512 : SIZE;
 	rig.features |= _i == 2 ? BLK_READ_ONLY : 0;
 	disks[1] = rig_offer(_i == 3 ? 0 : 1);
-	ck_assert_int_eq(array_create(rig.env, &spec, disks, 2, rig_answer, NULL), 0);
+	ck_assert_ptr_nonnull(array_create(rig.env, &spec, disks, 2, rig_answer, NULL));
 	fake_env_run(rig.env);
 	ck_assert_int_eq(rig.error, -EINVAL);
 	if (_i == 0)
@@ -245,7 +245,7 @@ START_TEST(a_disk_is_a_member_only_when_all_is_durably_doubtful)
 	const void *page;
 
 	rig.disks[0]->hold = rig.disks[1]->hold = MAPS;
-	ck_assert_int_eq(array_create(rig.env, &spec, disks, 2, rig_answer, NULL), 0);
+	ck_assert_ptr_nonnull(array_create(rig.env, &spec, disks, 2, rig_answer, NULL));
 	fake_env_run(rig.env);
 	ck_assert_uint_eq(rig_count(0, IO_WRITE, IO_LABEL), 0);
 	rig_release(0);

@@ -69,7 +69,7 @@ static struct lu_store *open_as(const char *name, const uuid_t id)
 {
 	struct lu_store *store = NULL;
 
-	lu_files_open(files, name, id, opened, &store);
+	lu_files_open(files, "backing", name, id, opened, &store);
 	fake_env_run(env);
 	ck_assert_ptr_nonnull(store);
 	return store;
@@ -383,7 +383,7 @@ START_TEST(a_store_that_was_opened_anew_is_the_only_one_that_saves)
 
 	begin(&under_way, old, "first", 5);
 	begin(&waits, old, "second", 6);
-	lu_files_open(files, "disk", uuid, opened, &new);
+	lu_files_open(files, "backing", "disk", uuid, opened, &new);
 	fake_env_run(env);
 	ck_assert_int_eq(under_way.error, 0);
 	ck_assert_int_eq(waits.error, -ESTALE);

@@ -124,6 +124,18 @@ static const struct show shows[] = {
 	{ "lists", "fault", "fault list", 0 },
 	{ "lists", "id", "fault add scratch delay --op write --delay 20ms", 0 },
 	{ "lists", "id", "fault remove 17", 0 },
+	{ "array", "array", "array list", 0 },
+	{ "array", "array", "array list", 60 },
+	{ "array", "array-degraded", "array show r10", 0 },
+	{ "array", "array-degraded", "array show r10 --color", 0 },
+	{ "array", "array-degraded", "array show r10 --json", 0 },
+	{ "array", "array-waiting", "array show r1", 0 },
+	{ "array", "array-degraded", "array create r10 --level 10 --chunk 64K A B C D", 0 },
+	{ "array", "array-plan", "array create r1 --level 1 A B --force", 0 },
+	{ "array", "array-plan", "array add r10 N --dry-run", 0 },
+	{ "array", "disk", "disk list", 0 },
+	{ "array", "disk", "disk list --json", 0 },
+	{ "array", "disk-label", "disk label /srv/d0.img", 0 },
 	{ "events", "events", "events", 0 },
 	{ "events", "events", "events --json", 0 },
 	{ "events", "events", "events", 80 },
@@ -157,7 +169,8 @@ static void add_to_transcript(FILE *transcript, const struct show *show)
 	free(answer);
 }
 
-static const char *const transcripts[] = { "status", "session", "lun", "lists", "events", "reload" };
+static const char *const transcripts[] = { "status", "session", "lun",   "lists",
+					   "array",  "events",  "reload" };
 
 START_TEST(what_is_shown_is_what_the_transcript_says)
 {

@@ -124,7 +124,8 @@ class Target:
     """A yoked with one portal, one target and one RAM LUN, unless told otherwise.
 
     node, target: settings of these sections. hosts: one portal (p1, p2, ...) an entry.
-    backings: {name: {...}}, where {dir} in a path is the test's own; luns: {number: backing}.
+    backings: {name: {...}}, where {dir} in a path is the test's own; luns: {number: backing}, or
+    {number: {"array": name}}.
     targets: {name: {...}} replaces the one target. under: a command that runs yoked.
     """
 
@@ -168,7 +169,8 @@ class Target:
             usual = {"portals": [f"p{n}" for n in range(1, len(self.addresses) + 1)],
                      "allow": ["*"]}
             if not self.targets:
-                usual["lun"] = {n: {"backing": b} for n, b in self.luns.items()}
+                usual["lun"] = {n: b if isinstance(b, dict) else {"backing": b}
+                                for n, b in self.luns.items()}
             lines += _section("target", name, {**usual, **target})
         return "\n".join(lines) + "\n"
 
@@ -350,6 +352,17 @@ class Target:
             result = self.call("session.list", after=result["next"])
             rows += result["sessions"]
         return rows
+
+    def refused(self, method, **params):
+        """What a method says that refuses, or None."""
+        try:
+            self.call(method, **params)
+        except AssertionError as error:
+            return str(error)
+        return None
+
+    def array(self, name):
+        return self.call("array.show", name=name)
 
     def add_fault(self, backing, kind, **params):
         """A rule for a backing: kind "stuck" (until removed), "delay" (delay_ms), "error", "torn";
