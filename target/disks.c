@@ -25,6 +25,7 @@
 #include "target/daemon.h"
 
 #define DISKS_MAX 1024
+#define OWN_WAIT_NS (5 * NS_PER_S)
 
 struct found {
 	char *path;
@@ -75,6 +76,7 @@ static void disk_close(struct disk *disk)
 {
 	if (!disk->blk)
 		return;
+	disk->closing = !disk->store;
 	disk->blk->latency = NULL;
 	blk_unref(disk->blk);
 	disk->blk = NULL;
@@ -215,6 +217,7 @@ static void opened(void *arg, struct blk *blk, int error, const char *text)
 		return;
 	}
 	disk->users--;
+	disk->closing = false;
 	disk->blk = blk;
 	disk->busy = error == -EBUSY;
 	disk->content = DISK_CLOSED;
@@ -236,7 +239,8 @@ static void open_file(struct opening *opening)
 		.path = opening->disk->name,
 		.direct = opening->direct,
 		.faults = opening->disks->yoked->faults,
-		.wait_ns = 1, /* whoever has it is told of; the next scan asks again */
+		/* Who else has it is told; the next scan asks again. */
+		.wait_ns = opening->disk->closing ? OWN_WAIT_NS : 1,
 	};
 
 	backing_open(opening->disks->yoked->env, &spec, opened, opening);

@@ -47,8 +47,9 @@ struct disk {
 	struct label label;
 	struct array_entry *array; /* who has it */
 	unsigned users;            /* measurements, changes that are under way */
-	bool keep;  /* stays open: an array that it was taken out of still has the device */
-	bool known; /* a scan has looked at it */
+	bool keep;    /* stays open: an array that it was taken out of still has the device */
+	bool closing; /* it was open: our own end of it, off the loop, may not be over */
+	bool known;   /* a scan has looked at it */
 	bool seen;
 };
 TAILQ_HEAD(disk_list, disk);

@@ -133,7 +133,7 @@ int identity_get(int dir_fd, const char *name, uuid_t uuid, char *text, size_t t
 int identity_array(int dir_fd, const char *name, uuid_t uuid, char *text, size_t text_size)
 {
 	char file[CONF_NAME_MAX + 16];
-	uuid_t known;
+	uuid_t known = { 0 };
 	int err;
 
 	/* Names of arrays are those that a configuration may name. */

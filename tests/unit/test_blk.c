@@ -205,6 +205,7 @@ static const struct {
 	{ BLK_ONLINE, BLK_READ_ONLY, { 1, -EROFS, 1, -EROFS, -EROFS, 1 } },
 	{ BLK_READ_ONLY_NOW, 0, { 1, -EROFS, 1, -EROFS, -EROFS, 1 } },
 	{ BLK_FAILED, 0, { -ENXIO, -ENXIO, -ENXIO, -ENXIO, -ENXIO, -ENXIO } },
+	{ BLK_WAITING, 0, { -EAGAIN, -EAGAIN, -EAGAIN, -EAGAIN, -EAGAIN, -EAGAIN } },
 };
 
 START_TEST(the_state_decides_what_reaches_the_device)

@@ -188,7 +188,7 @@ END_TEST
 static const struct {
 	const char *file;
 	unsigned count;
-} with_examples[] = { { "man/yoke.conf.5.scd", 3 }, { "README.md", 1 } };
+} with_examples[] = { { "man/yoke.conf.5.scd", 4 }, { "README.md", 1 } };
 
 START_TEST(the_examples_of_the_configuration_are_good)
 {

@@ -232,7 +232,8 @@ static const struct {
 	  "yoke.conf:6: lun \"2\": array \"r5\" is also lun \"1\" of this target, line 5. Remove one" },
 	{ BASE TARGET OPEN " lun \"1\" { backing = \"b\"\nwrite_cache = true }\n}\n",
 	  "yoke.conf:6: lun \"1\": write_cache is for an array. Write it into backing \"b\"" },
-	{ BASE TARGET OPEN " lun \"1\" { array = \"r5\" }\n}\n"
+	{ BASE TARGET OPEN
+	  " lun \"1\" { array = \"r5\" }\n}\n"
 	  "target \"iqn.2026-11.org.yoke:u\" { portals = { \"p\" } allow = { \"*\" }\n"
 	  "lun \"1\" { write_cache = true\narray = \"r5\" } }\n",
 	  "yoke.conf:9: lun \"1\": write_cache of array \"r5\" is another in line 5. Write the same" },

@@ -107,6 +107,31 @@ START_TEST(pipes_among_the_files_are_not_waited_for)
 }
 END_TEST
 
+START_TEST(an_array_is_known_by_the_uuid_it_was_last_seen_with)
+{
+	uuid_t first, second, back = { 0 };
+
+	uuid_generate_random(first);
+	uuid_generate_random(second);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", back, text, sizeof(text)), -ENOENT);
+	ck_assert(uuid_is_null(back));
+	ck_assert_int_eq(identity_array(dir_fd, "r5", first, text, sizeof(text)), 0);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", back, text, sizeof(text)), 0);
+	ck_assert_int_eq(uuid_compare(back, first), 0);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", second, text, sizeof(text)), 0);
+	uuid_clear(back);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", back, text, sizeof(text)), 0);
+	ck_assert_int_eq(uuid_compare(back, second), 0);
+	/* A damaged one is none, until the disks tell. */
+	write_file("array-r5.uuid", "6f0c8a52-8d3f\n");
+	uuid_clear(back);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", back, text, sizeof(text)), -ENOENT);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", first, text, sizeof(text)), 0);
+	ck_assert_int_eq(identity_array(dir_fd, "r5", back, text, sizeof(text)), 0);
+	ck_assert_int_eq(uuid_compare(back, first), 0);
+}
+END_TEST
+
 START_TEST(a_directory_has_one_holder)
 {
 	ck_assert_int_lt(identity_open(dir, text, sizeof(text)), 0);
@@ -140,6 +165,7 @@ int main(void)
 			    (int)ARRAY_LEN(damaged));
 	tcase_add_test(tc, a_good_identity_file_is_what_hosts_see);
 	tcase_add_test(tc, pipes_among_the_files_are_not_waited_for);
+	tcase_add_test(tc, an_array_is_known_by_the_uuid_it_was_last_seen_with);
 	tcase_add_test(tc, a_directory_has_one_holder);
 	tcase_add_test(tc, a_directory_that_cannot_be_had_is_named);
 	suite_add_tcase(suite, tc);

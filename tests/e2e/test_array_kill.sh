@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# timeout: 1500
+# yoked is killed again and again under load on arrays of files, one LUN a level: nothing that was
+# acknowledged is lost. 10 rounds; 50 in make check-full, or ROUNDS=n.
+. "$(dirname "$0")/../functions.sh"
+
+rounds=${ROUNDS:-$([ "${YOKE_FULL:-0}" = 1 ] && echo 50 || echo 10)}
+port=$(free_port)
+size=8M
+declare -A levels=([1]="0 3" [2]="1 2" [3]="10 4" [4]="10 6") # LUN: level, members
+
+luns=
+for lun in "${!levels[@]}"; do
+	luns+="  lun \"$lun\" { array = \"a$lun\" }
+"
+	read -r _ members <<<"${levels[$lun]}"
+	for ((i = 0; i < members; i++)); do truncate -s 16M "$T/d$lun-$i.img"; done
+done
+cat >"$T/yoke.conf" <<EOF
+node "e2e" {
+  state_dir = "$T/state"
+  control   = "$T/yoked.sock"
+  disks     = { "$T/d*.img" }
+}
+portal "left" { listen = { "127.0.0.1:$port" } group = 1 }
+target "iqn.2026-11.org.yoke:e2e" {
+  portals = { "left" }
+  allow   = { "*" }
+$luns}
+EOF
+start_yoked "$T/yoke.conf"
+for lun in "${!levels[@]}"; do
+	read -r level members <<<"${levels[$lun]}"
+	ctl array create "a$lun" --level "$level" "$T/d$lun"-*.img >/dev/null
+done
+
+all_online() { [ "$(ctl lun list --no-header -o state | sort | uniq -c | tr -s ' ')" = " ${#levels[@]} online" ]; }
+bench() {
+	exec "$YOKE_BUILD/yoke-bench" --verify --rw randrw:30 --bs 4K,16K --qd 8 --size $size \
+		--warmup 0s --destroy --journal "$T/journal" --luns 2-4 "$@" \
+		"iscsi://127.0.0.1:$port/iqn.2026-11.org.yoke:e2e/1"
+}
+# Every LUN has taken some writes of this round.
+loaded() {
+	local writes
+	! alive "$bench_pid" && return 0
+	for writes in $(ctl lun list --no-header --bytes -o writes); do
+		[ "${writes//,/}" -ge $((filled + 200)) ] || return 1
+	done
+}
+
+for ((round = 1; round <= rounds; round++)); do
+	wait_for 30 all_online || fail "round $round: $(ctl lun list; ctl status)"
+	check=(--check-journal --no-fill)
+	filled=0
+	[ $round = 1 ] && check=() filled=$((8 * 1024 / 256))
+	(bench --time 300s "${check[@]}") >"$T/out" 2>"$T/err" </dev/null &
+	bench_pid=$!
+	wait_for 60 loaded || fail "round $round: no load: $(cat "$T/err")"
+	alive $bench_pid || fail "round $round: $(tail -c 2000 "$T/out" "$T/err")"
+	kill_yoked
+	kill -KILL $bench_pid
+	wait $bench_pid 2>/dev/null || true
+	start_yoked "$T/yoke.conf"
+done
+
+wait_for 30 all_online || fail "at the end: $(ctl lun list; ctl status)"
+rc=0
+(bench --time 1s --check-journal --no-fill) >"$T/out" 2>"$T/err" </dev/null || rc=$?
+grep -q 'verify: no violation' "$T/out" || rc="$rc, no verdict"
+[ "$rc" = 0 ] || fail "at the end: $rc: $(tail -c 2000 "$T/out" "$T/err")"
+expect "members that are not in-sync" "" \
+	"$(ctl array list --no-header -o members | grep -v '^ *\[U*\]$' || true)"
+stop_yoked
+echo "$rounds rounds, ${#levels[@]} arrays: nothing lost"
