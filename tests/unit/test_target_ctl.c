@@ -27,6 +27,7 @@ static struct ctl_server *server;
 static pthread_t thread;
 static struct ctl_request *held[256];
 static unsigned held_count;
+static bool held_no_more;
 
 /* ---- the commands; they run on the loop's thread ---- */
 
@@ -50,12 +51,16 @@ static void run_big(void *arg, struct ctl_request *request)
 static void run_hold(void *arg, struct ctl_request *request)
 {
 	(void)arg;
-	held[held_count++] = request;
+	if (held_no_more)
+		ctl_reply(request, json_string("held"));
+	else
+		held[held_count++] = request;
 }
 
 static void run_release(void *arg, struct ctl_request *request)
 {
 	(void)arg;
+	held_no_more = true;
 	while (held_count > 0)
 		ctl_reply(held[--held_count], json_string("held"));
 	ctl_reply(request, json_true());
@@ -297,7 +302,7 @@ START_TEST(one_client_has_at_most_64_requests_under_way)
 	wait_status(other, 2, CTL_IN_FLIGHT_MAX);
 	put_call(other, 1, "t.release", "");
 	expect(other, RESULT(1, "true"));
-	/* Each answer let one in that had waited in the socket, and it was released too. */
+	/* Each answer let one in that had waited in the socket, at once or later. */
 	for (int i = 0; i < 100; i++)
 		ck_assert_ptr_nonnull(strstr(line(fd), "held"));
 	close(fd);
