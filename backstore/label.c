@@ -32,6 +32,8 @@
 #define VERSION 1
 #define AREA_ALIGN 4096u
 #define COUNT_MAX (UINT64_MAX / 2) /* of what rises by one: nobody gets there */
+#define LOG_LEAST (512 * KIB)
+#define LOG_MOST GIB
 
 enum {
 	OFF_MAGIC = 0,
@@ -163,6 +165,15 @@ static uint64_t area_end(const struct label_area *area, uint64_t before)
 	return area->length ? area->offset + area->length : before;
 }
 
+/* A ring that holds a whole stripe and more, and can be read into memory. */
+static bool log_sound(const struct label *label)
+{
+	uint64_t length = label->log.length;
+
+	return length >= LOG_LEAST && length <= LOG_MOST && length % AREA_ALIGN == 0 &&
+	       length >= 2 * (uint64_t)label->roles * label->chunk_bytes;
+}
+
 /* In the order maps, log, data; the last one is what the array is for. */
 static bool areas_sound(const struct label *label)
 {
@@ -175,6 +186,8 @@ static bool areas_sound(const struct label *label)
 			return false;
 		end = area_end(all[i], end);
 	}
+	if (label->level == 5 && !log_sound(label))
+		return false;
 	return label->data.length && label->data.length % label->block_bytes == 0 &&
 	       label->data.length >= label->chunk_bytes;
 }

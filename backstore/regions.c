@@ -127,9 +127,18 @@ static void page_store(struct regions *regions, unsigned number)
 
 /* --- a region changes --- */
 
+/* Lazy: while nobody is missing and nothing is doubtful they are for later. */
 static bool bits_matter(const struct regions *regions)
 {
-	return !regions->conf.lazy || !regions->whole;
+	return !regions->conf.lazy || !regions->whole || regions->doubtful;
+}
+
+/* From now on bits matter: those that are not durable must become so. */
+static void store_uncovered(struct regions *regions)
+{
+	for (unsigned i = 0; i < regions->total; i++)
+		if (regions->all[i].dirty && !regions->all[i].durable && bits_matter(regions))
+			page_store(regions, i / REGIONS_PAGE_BITS);
 }
 
 /* Its bit is wanted; durable or on its way if bits matter. */
@@ -147,7 +156,8 @@ void regions_mark_doubtful(struct regions *regions, unsigned index)
 	region->doubts++;
 	if (!region->doubtful) {
 		region->doubtful = true;
-		regions->doubtful++;
+		if (!regions->doubtful++ && regions->conf.lazy && regions->whole)
+			store_uncovered(regions);
 	}
 	region_dirty(regions, index);
 }
@@ -297,9 +307,14 @@ static bool synced(const struct regions *regions)
 	return !bits_matter(regions) || !regions->uncovered;
 }
 
+bool regions_synced(const struct regions *regions)
+{
+	return !regions->error && synced(regions);
+}
+
 bool regions_sync(struct regions *regions, struct region_hold *hold)
 {
-	if (!regions->error && synced(regions))
+	if (regions_synced(regions))
 		return true;
 	if (regions->error)
 		grant_later(regions, hold);
@@ -308,7 +323,7 @@ bool regions_sync(struct regions *regions, struct region_hold *hold)
 	return false;
 }
 
-static void grant_covered(struct regions *regions)
+void regions_grant_covered(struct regions *regions)
 {
 	STAILQ_HEAD(, region_hold) before = STAILQ_HEAD_INITIALIZER(before);
 	struct region_hold *hold;
@@ -343,7 +358,7 @@ void regions_stored(struct regions *regions, unsigned number, int error)
 			set_durable(regions, first + i, true);
 	if (page->again)
 		page_store(regions, number);
-	grant_covered(regions);
+	regions_grant_covered(regions);
 	admit_capped(regions);
 	tell_idle(regions);
 }
@@ -424,12 +439,10 @@ void regions_set_whole(struct regions *regions, bool whole)
 	if (regions->whole == whole)
 		return;
 	regions->whole = whole;
-	for (unsigned i = 0; i < regions->total; i++)
-		if (regions->all[i].dirty && !regions->all[i].durable && bits_matter(regions))
-			page_store(regions, i / REGIONS_PAGE_BITS);
+	store_uncovered(regions);
 	if (whole)
 		regions_clean_soon(regions, regions->conf.clean_after_ns);
-	grant_covered(regions);
+	regions_grant_covered(regions);
 	admit_capped(regions);
 }
 

@@ -53,8 +53,8 @@ struct regions_conf {
 	unsigned dirty_max;      /* cap on dirty regions, at least 16 */
 	uint64_t clean_after_ns; /* a region without writes for so long is cleaned */
 	/*
-	 * While nobody is missing, bits need not be durable: something else (a log) makes copies
-	 * equal after a crash. They become so when somebody is.
+	 * While nobody is missing and nothing is doubtful, bits need not be durable: something
+	 * else (a log) makes copies equal after a crash. They become so when somebody is.
 	 */
 	bool lazy;
 	const struct regions_ops *ops;
@@ -91,6 +91,9 @@ void regions_leave(struct regions *regions, struct region_hold *hold, bool unequ
  * somebody.
  */
 bool regions_sync(struct regions *regions, struct region_hold *hold);
+
+/* Whether regions_sync() would say true; nobody is made to wait. */
+bool regions_synced(const struct regions *regions);
 
 void regions_stored(struct regions *regions, unsigned page, int error);
 void regions_flushed(struct regions *regions, int error);

@@ -102,5 +102,7 @@ void regions_made_equal(struct regions *regions, uint64_t offset, uint64_t doubt
 		return;
 	region->doubtful = false;
 	regions->doubtful--;
+	if (!regions->doubtful)
+		regions_grant_covered(regions);
 	regions_clean_soon(regions, regions->conf.clean_after_ns);
 }

@@ -68,6 +68,7 @@ struct regions {
 /* regions.c */
 void regions_set_dirty(struct regions *regions, unsigned index, bool dirty);
 void regions_mark_doubtful(struct regions *regions, unsigned index);
+void regions_grant_covered(struct regions *regions);
 void regions_clean_soon(struct regions *regions, uint64_t in_ns);
 
 /* Of the regions of a range, the first and the last. */

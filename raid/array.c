@@ -86,6 +86,10 @@ struct member *array_take(struct array *array, const struct array_disk *disk, un
 			    array->level->equalise ? regions_pages(array->label.data.length) : 0);
 	if (!member)
 		return NULL;
+	if (array->level->take && array->level->take(member) < 0) {
+		member_free(member);
+		return NULL;
+	}
 	member->state = state;
 	array->members[index] = member;
 	return member;
@@ -215,6 +219,7 @@ int array_make_regions(struct array *array)
 		.tag = array_tag(&array->label),
 		.dirty_max = DIRTY_MAX,
 		.clean_after_ns = CLEAN_AFTER_NS,
+		.lazy = array->level->replay != NULL,
 		.ops = &ops,
 		.arg = array,
 	};

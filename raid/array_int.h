@@ -7,6 +7,7 @@
  * member.c       a disk: label slots, region pages
  * raid0.c        a device over parts, chunk by chunk; knows no array
  * mirror.c       a device over the legs of one mirror (level 1, a pair of level 10)
+ * raid5.c        a device over all roles with parity (raid5_int.h has its files)
  * resync.c       makes doubtful regions equal, brings members in
  *
  * Level 10 is raid0 over mirrors of two roles each: roles 2k and 2k + 1.
@@ -36,13 +37,14 @@ struct member {
 	enum member_state state;
 	uint64_t sequence; /* of the newest label on it */
 	uint64_t log_incarnation;
+	struct redo *redo; /* NULL: a level without logs */
 	struct member_io *io;
 	STAILQ_ENTRY(member) buried;
 };
 
 /* ---- member.c */
 
-/* NULL: no memory. Takes a reference on BLK. PAGES: of its region maps. */
+/* NULL: no memory. Takes a reference on BLK. PAGES: of its region maps. Its log is a new one. */
 struct member *member_new(struct array *array, const struct array_disk *disk, unsigned index,
 			  unsigned role, unsigned pages);
 /* Asserts that nothing of it is in flight. */
@@ -111,6 +113,13 @@ struct raid_level {
 	 */
 	void (*equalise)(struct array *array, uint64_t offset, uint64_t length,
 			 void (*done)(struct array *array, int error));
+	/* MEMBER is taken: make what the level keeps of it, its log. -ENOMEM. NULL: nothing. */
+	int (*take)(struct member *member);
+	/*
+	 * At start, before anything else: write again what members' logs hold. DONE once, deferred
+	 * or, without memory, at once. NULL: the level has no logs.
+	 */
+	void (*replay)(struct array *array, void (*done)(struct array *array, int error));
 };
 /* NULL: none such. */
 const struct raid_level *raid_level(unsigned level);
@@ -180,7 +189,8 @@ struct array {
 	/* change.c */
 	unsigned changes; /* that wait for something */
 	bool ending;
-	struct settle_wait stop_settle;
+	struct flush_wait stop_flush;
+	struct settle_wait stop_drained, stop_settle;
 	array_done_fn *stop_done;
 	void *stop_arg;
 

@@ -3,7 +3,7 @@
  * Members that come and go while the array is online, and its end.
  *
  *   add    a role is free ─▶ what it lacks is doubtful, durably ─▶ label: rebuilding ─▶ resync
- *   stop   resync ends ─▶ regions cleaned ─▶ clean label ─▶ members let go
+ *   stop   resync ends ─▶ regions cleaned ─▶ flush ─▶ clean label ─▶ members let go
  *
  * Invariants:
  *  1. (I10) What a member lacks is durably doubtful before a label names it as rebuilding.
@@ -298,13 +298,38 @@ static void stop_label(struct array *array)
 	membership_wait(array, &array->stop_settle);
 }
 
+static void stop_is_drained(struct settle_wait *wait, int error)
+{
+	(void)error;
+	stop_label(container_of(wait, struct array, stop_drained));
+}
+
+static void stop_flushed(struct flush_wait *wait, int error)
+{
+	struct array *array = container_of(wait, struct array, stop_flush);
+
+	(void)error;
+	array->stop_drained.fn = stop_is_drained;
+	membership_wait(array, &array->stop_drained);
+}
+
+/* Nobody asks for flushes any more: with this one all have ended, and who waits for a label. */
+static void stop_flush(struct array *array)
+{
+	array->stop_flush.fn = stop_flushed;
+	if (array->blk)
+		array_flush(array, &array->stop_flush);
+	else
+		stop_label(array);
+}
+
 static void stop_regions(struct array *array)
 {
-	array->regions_ended = stop_label;
+	array->regions_ended = stop_flush;
 	if (array->regions)
 		regions_quiesce(array->regions);
 	else
-		stop_label(array);
+		stop_flush(array);
 }
 
 static void stop_begin(struct array *array)

@@ -4,7 +4,7 @@
  *
  *   probe ─▶ everything doubtful, durably ─▶ label ─▶ online: the resync makes copies equal
  *
- *   disk   | slots 0 1 | region pages | again | up to a MiB boundary | data ... | slots 2 3 |
+ *   disk   | slots 0 1 | region pages | again | log | up to a MiB boundary | data ... | slots 2 3 |
  *
  * Invariants:
  *  1. The layout is the same on all members and follows from the smallest.
@@ -22,6 +22,7 @@
 #include "raid/start_int.h"
 
 #define SMALLEST (4 * MIB)
+#define LOG_MAX (128 * MIB)
 
 /* --- what can be made --- */
 
@@ -49,7 +50,7 @@ static int check_shape(const struct array_spec *spec, unsigned count, char *text
 			      "a name has 1 to %d printable characters, and no blanks",
 			      LABEL_NAME_MAX - 1);
 	if (!level)
-		return refuse(text, size, spec->name, "there is no level %u. Use 0, 1 or 10",
+		return refuse(text, size, spec->name, "there is no level %u. Use 0, 1, 5 or 10",
 			      spec->level);
 	if (count < level->roles_min || count > level->roles_max || count % level->roles_step)
 		return refuse(text, size, spec->name, "level %u takes %u to %u disks%s, not %u",
@@ -89,8 +90,18 @@ static int check_disks(const struct array_spec *spec, const struct array_disk *d
 
 /* --- the label --- */
 
-static void lay_out(struct label *label, uint64_t size_bytes, bool regions)
+/* A 256th of a disk: what is written between two flushes, and read at every start. */
+static uint64_t log_bytes(const struct label *label, uint64_t size_bytes)
 {
+	uint64_t least = align_up(4ull * label->roles * label->chunk_bytes, MIB);
+
+	return max_u64(least, min_u64(LOG_MAX, align_down(size_bytes / 256, MIB)));
+}
+
+/* False: there is no room for data. */
+static bool lay_out(struct label *label, uint64_t size_bytes, const struct raid_level *level)
+{
+	bool regions = level->equalise != NULL;
 	uint64_t pages = regions ? REGIONS_PAGES_MAX : 0; /* fewer bytes may need more pages */
 	uint64_t end = 2 * LABEL_SIZE;
 	uint64_t unit = max_u64(label->chunk_bytes, 64 * KIB);
@@ -99,9 +110,16 @@ static void lay_out(struct label *label, uint64_t size_bytes, bool regions)
 		label->maps[copy] = (struct label_area){ end, pages * REGIONS_PAGE };
 		end += pages * REGIONS_PAGE;
 	}
+	if (level->replay) {
+		label->log = (struct label_area){ end, log_bytes(label, size_bytes) };
+		end += label->log.length;
+	}
 	label->data.offset = align_up(end, MIB);
-	label->data.length =
-		align_down(label_slot_offset(size_bytes, 2) - label->data.offset, unit);
+	end = label_slot_offset(size_bytes, 2);
+	if (label->data.offset + unit > end)
+		return false;
+	label->data.length = align_down(end - label->data.offset, unit);
+	return true;
 }
 
 static void random_uuid(struct env *env, uuid_t uuid)
@@ -111,7 +129,7 @@ static void random_uuid(struct env *env, uuid_t uuid)
 	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
 }
 
-static void first_label(struct array *array, const struct array_spec *spec,
+static bool first_label(struct array *array, const struct array_spec *spec,
 			const struct array_disk *disks, unsigned count)
 {
 	struct label *label = &array->label;
@@ -135,7 +153,7 @@ static void first_label(struct array *array, const struct array_spec *spec,
 		array->wanted[i] = LABEL_IN_SYNC;
 		smallest = min_u64(smallest, disks[i].blk->size_bytes);
 	}
-	lay_out(label, smallest, array->level->equalise != NULL);
+	return lay_out(label, smallest, array->level);
 }
 
 static void doubt_stored(struct region_hold *hold, int error)
@@ -231,7 +249,12 @@ struct array *array_create(struct env *env, const struct array_spec *spec,
 		return array;
 	}
 	array->level = raid_level(spec->level);
-	first_label(array, spec, disks, count);
+	if (!first_label(array, spec, disks, count)) {
+		array_start_tell(start, -EINVAL,
+				 "array %s: its disks are too small for its log and a chunk",
+				 spec->name);
+		return 0;
+	}
 	for (unsigned i = 0; i < count; i++)
 		if (!array_take(array, &disks[i], i, MEMBER_IN_SYNC))
 			break;

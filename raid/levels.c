@@ -2,12 +2,13 @@
 /*
  * The levels as a table: how big, made of what, what may differ.
  *
- * Not here: what they do (raid0.c, mirror.c).
+ * Not here: what they do (raid0.c, mirror.c, raid5.c).
  */
 #include <errno.h>
 
 #include "raid/array_int.h"
 #include "raid/raid0.h"
+#include "raid/raid5_int.h"
 
 /* --- 0 --- */
 
@@ -63,6 +64,13 @@ static void equalise_mirrors(struct array *array, uint64_t offset, uint64_t leng
 	equalise_next(array, 0);
 }
 
+/* --- 5 --- */
+
+static uint64_t size_5(const struct label *label)
+{
+	return raid0_size(label->data.length, label->chunk_bytes, label->roles - 1);
+}
+
 /* --- 10 --- */
 
 static uint64_t size_10(const struct label *label)
@@ -112,6 +120,16 @@ const struct raid_level *raid_level(unsigned level)
 		  .size = size_1,
 		  .start = start_1,
 		  .equalise = equalise_mirrors },
+		{ .level = 5,
+		  .roles_min = 3,
+		  .roles_max = 16,
+		  .roles_step = 1,
+		  .chunked = true,
+		  .size = size_5,
+		  .start = raid5_new,
+		  .equalise = raid5_equalise,
+		  .take = raid5_take,
+		  .replay = raid5_replay },
 		{ .level = 10,
 		  .roles_min = 4,
 		  .roles_max = 16,

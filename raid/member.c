@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "raid/array_int.h"
+#include "raid/redo.h"
 
 #define ALIGN 4096
 
@@ -240,6 +241,8 @@ void member_free(struct member *member)
 		free(own->memory);
 		free(own);
 	}
+	if (member->redo)
+		redo_free(member->redo);
 	blk_unref(member->blk);
 	free(member);
 }

@@ -2,7 +2,7 @@
 /*
  * Arrays are found again by their labels.
  *
- *   probe ─▶ decide ─▶ flush ─▶ load regions ─▶ label ─▶ online
+ *   probe ─▶ decide ─▶ flush ─▶ replay logs ─▶ load regions ─▶ label ─▶ online
  *              │  ▲
  *              ▼  │ array_offer(), or the delay is over
  *             waits
@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/event.h"
+#include "raid/redo.h"
 #include "raid/start_int.h"
 
 static void decide(struct array_start_state *start);
@@ -162,6 +163,8 @@ void array_start_label(struct array_start_state *start)
 
 /* --- start --- */
 
+static void load_regions(struct array_start_state *start);
+
 static void loaded(struct array_start_state *start)
 {
 	if (start->array->regions)
@@ -181,16 +184,42 @@ static void page_read(struct member *member, unsigned page, const void *one, con
 		loaded(start);
 }
 
+/* (I7) What the logs held is to be flushed; the next label voids them. */
+static void replayed(struct array *array, int error)
+{
+	struct array_start_state *start = array->start;
+
+	if (error) {
+		array_start_tell(start, error, "array %s: its logs cannot be replayed",
+				 array->label.name);
+		return;
+	}
+	start->replayed = true;
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+		if (array->members[i])
+			array->members[i]->log_incarnation =
+				redo_incarnation(array->members[i]->redo);
+	array_flush(array, &start->flush);
+}
+
 static void flushed(struct flush_wait *wait, int error)
 {
 	struct array_start_state *start = container_of(wait, struct array_start_state, flush);
 	struct array *array = start->array;
 
-	if (error) {
+	if (error)
 		array_start_tell(start, error, "array %s: a member cannot flush",
 				 array->label.name);
-		return;
-	}
+	else if (array->level->replay && !start->replayed)
+		array->level->replay(array, replayed);
+	else
+		load_regions(start);
+}
+
+static void load_regions(struct array_start_state *start)
+{
+	struct array *array = start->array;
+
 	if (!array->regions) {
 		loaded(start);
 		return;

@@ -35,6 +35,7 @@ struct array_start_state {
 	int error;
 	char text[320];
 	struct flush_wait flush;
+	bool replayed;
 	struct settle_wait settle;
 	struct region_hold sync;
 	unsigned reading;            /* members whose pages are on their way */

@@ -26,7 +26,7 @@ static struct label a_label(void)
 		.log_incarnation = 3,
 		.created_s = 1796000000,
 		.maps = { { 8192, 8192 }, { 16384, 8192 } },
-		.log = { 24576, 65536 },
+		.log = { 24576, MIB - 24576 },
 		.data = { MIB, 16 * MIB },
 		.ancestors = { { .id = 5, .listed = 0xf }, { .id = 6, .listed = 0xe } },
 		.ancestor_count = 2,
@@ -138,6 +138,7 @@ START_TEST(what_makes_no_sense_is_refused)
 		{ 145, 0 },              /* area in the slots */
 		{ 195, 0xff },           /* data far away but whole: fine, see below */
 		{ 207, 0xff },           /* data longer than there are bytes */
+		{ 186, 0x01 },           /* log shorter than a stripe */
 		{ 256 + 16, 9 },         /* state */
 		{ 256 + 32 + 17, 7 },    /* role beyond */
 		{ 256 + 32 + 17, 2 },    /* role filled twice */
