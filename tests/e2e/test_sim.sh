@@ -9,7 +9,7 @@ simulate="$(dirname "$YOKE_BUILD")/sim/tests/simulate"
 seeds=12
 [ "${YOKE_FULL:-}" = 1 ] && seeds=3000
 
-for level in 0 1 10; do
+for level in 0 1 5 10; do
 	if said=$("$simulate" -l "$level" 1 "$seeds"); then
 		echo "ok level_$level"
 	else

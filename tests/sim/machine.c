@@ -137,7 +137,7 @@ static void create(struct machine *machine)
 		.name = "sim",
 		.level = machine->shape.level,
 		.chunk_bytes = machine->shape.chunk_bytes,
-		.log_stripes = true,
+		.log_stripes = !machine->shape.intent,
 	};
 	struct array_disk disks[SIM_DISKS_MAX];
 	char names[SIM_DISKS_MAX][16];
@@ -261,12 +261,33 @@ static bool all_alike(struct machine *machine, unsigned first, unsigned count, u
 	return true;
 }
 
+static void check_parity(struct machine *machine)
+{
+	const struct label_area *data = &machine->data;
+	char text[96];
+
+	for (uint64_t at = data->offset; at < data->offset + data->length; at++) {
+		uint8_t sum = 0;
+
+		for (unsigned i = 0; i < machine->shape.disks; i++)
+			sum ^= world_disk_bytes(machine->world, machine->disks[i])[at];
+		if (!sum)
+			continue;
+		snprintf(text, sizeof(text), "parity is wrong at %llu of the data area",
+			 (unsigned long long)(at - data->offset));
+		machine_violated(machine, text);
+		return;
+	}
+}
+
 void machine_check_copies(struct machine *machine)
 {
 	unsigned group = machine->shape.level == 1 ? machine->shape.disks : 2;
 	char text[96];
 	uint64_t at;
 
+	if (machine->shape.level == 5)
+		check_parity(machine);
 	if (machine->shape.level != 1 && machine->shape.level != 10)
 		return;
 	for (unsigned first = 0; first < machine->shape.disks; first += group) {
@@ -303,9 +324,10 @@ struct array *machine_array(struct machine *machine)
 
 struct machine *machine_new(struct world *world, const struct machine_shape *shape)
 {
-	struct machine *machine = calloc(1, sizeof(*machine));
+	struct machine *machine = aligned_alloc(_Alignof(struct machine), sizeof(*machine));
 
 	assert(machine);
+	memset(machine, 0, sizeof(*machine));
 	the_world = world;
 	machine->world = world;
 	machine->shape = *shape;

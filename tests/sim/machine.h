@@ -21,6 +21,7 @@ struct machine_shape {
 	uint32_t chunk_bytes, block_bytes;
 	uint64_t disk_bytes;
 	bool fua_disks;   /* FUA writes are cheap: they are used */
+	bool intent;      /* level 5: of full stripes only an intent is logged */
 	bool write_cache; /* the host sees WCE=1: flushes make durable */
 };
 

@@ -16,7 +16,7 @@ struct command {
 	bool busy;
 	bool strict; /* a read that must succeed */
 	uint64_t mark;
-	uint8_t buf[MACHINE_IO_MAX];
+	uint8_t buf[MACHINE_IO_MAX] __attribute__((aligned(64)));
 };
 
 struct machine {

@@ -241,16 +241,27 @@ static void happy_end(struct scenario *scenario)
 
 static void choose_shape(struct world *world, int level, struct machine_shape *shape)
 {
-	static const unsigned levels[] = { 0, 1, 1, 10, 10 };
-	static const unsigned disks[][2] = { { 1, 5 }, { 2, 4 }, { 4, 6 } };
+	static const unsigned levels[] = { 0, 1, 1, 5, 5, 5, 10, 10 };
 
 	shape->level = level >= 0 ? (unsigned)level : levels[world_below(world, ARRAY_LEN(levels))];
-	shape->disks = disks[shape->level == 10 ? 2 : shape->level][0];
-	shape->disks += shape->level == 10 ? 2 * world_below(world, 2) :
-					     world_below(world, shape->level ? 3 : 5);
+	switch (shape->level) {
+	case 0:
+		shape->disks = 1 + world_below(world, 5);
+		break;
+	case 1:
+		shape->disks = 2 + world_below(world, 3);
+		break;
+	case 5:
+		shape->disks = 3 + world_below(world, 4);
+		break;
+	default:
+		shape->disks = 4 + 2 * world_below(world, 2);
+	}
 	shape->chunk_bytes = shape->level == 1 ? 0 : 4096u << world_below(world, 6);
 	shape->block_bytes = world_chance(world, 50) ? 512 : 4096;
 	shape->disk_bytes = (4 + world_below(world, 4)) * MIB + world_below(world, 64) * 4096;
+	if (shape->level == 5) /* its log has room for stripes */
+		shape->disk_bytes += align_up(4ull * shape->disks * shape->chunk_bytes, MIB);
 	shape->fua_disks = world_chance(world, 50);
 	shape->write_cache = world_chance(world, 30);
 }
