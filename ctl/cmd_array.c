@@ -220,9 +220,13 @@ int disk_label_show(const json_t *result, const struct output *output)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)result, key, value)
-		if (strcmp(key, "schema") != 0 && strcmp(key, "members") != 0)
+	json_object_foreach((json_t *)result, key, value) {
+		if (strcmp(key, "maps") == 0)
+			for (size_t i = 0; i < json_array_size(value); i++)
+				print_value(output, i ? "" : "maps", json_array_get(value, i));
+		else if (strcmp(key, "schema") != 0 && strcmp(key, "members") != 0)
 			print_value(output, key, value);
+	}
 	return table_print(&table, result, output);
 }
 

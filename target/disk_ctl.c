@@ -143,7 +143,7 @@ static json_t *label_json(const struct disk *disk, const struct label *label)
 	for (unsigned i = 0; i < label->ancestor_count; i++)
 		json_array_append_new(ancestors, id_text(label->ancestors[i].id));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:s, s:b, s:s, s:o, s:o, "
-			 "s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+			 "s:I, s:I, s:o, s:o, s:[o, o], s:o, s:o}",
 			 "schema", "yoke.disk.label/1", "disk", disk->name, "array", label->name,
 			 "array_uuid", uuid, "self", self, "level", (int)label->level, "roles",
 			 (int)label->roles, "chunk_bytes", (json_int_t)label->chunk_bytes,
@@ -153,8 +153,8 @@ static json_t *label_json(const struct disk *disk, const struct label *label)
 			 "forced_id", id_text(label->forced_id), "generation",
 			 (json_int_t)label->generation, "sequence", (json_int_t)label->sequence,
 			 "ancestors", ancestors, "members", label_members(label), "maps",
-			 area(&label->maps[0]), "log", area(&label->log), "data",
-			 area(&label->data));
+			 area(&label->maps[0]), area(&label->maps[1]), "log", area(&label->log),
+			 "data", area(&label->data));
 }
 
 struct reading {

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Another reader of Yoke's disks, from what yoke-disk(5) says and nothing else.
+
+Bytes in, facts out; nothing is written. Shares no code with yoked but the CRC of the tests.
+
+Spec: yoke-disk(5).
+"""
+
+import os
+import struct
+import uuid
+from collections import namedtuple
+
+from pdu import crc32c
+
+SLOT = 4096
+PAGE_BITS = 32512
+REGIONS_MAX = 260096
+MIB = 1 << 20
+STATES = ["none", "in-sync", "rebuilding", "failed", "spare", "removed"]
+
+Area = namedtuple("Area", "offset length")
+Member = namedtuple("Member", "uuid state role")
+Ancestor = namedtuple("Ancestor", "id forced listed")
+
+
+def sealed(block, at):
+    """Whether the CRC at offset AT is that of BLOCK with zeroes in its place."""
+    return block[at:at + 4] == crc32c(block[:at] + bytes(4) + block[at + 4:])
+
+
+class Label:
+    """One label, or ValueError."""
+
+    def __init__(self, block):
+        if block[:8] != b"YOKEDISK" or not sealed(block, 12):
+            raise ValueError("no label")
+        (version,) = struct.unpack_from("<I", block, 8)
+        if version != 1:
+            raise ValueError(f"version {version}")
+        self.array = uuid.UUID(bytes=block[16:32])
+        self.name = block[32:96].rstrip(b"\0").decode("ascii")
+        self.sequence, self.id = struct.unpack_from("<QQ", block, 96)
+        self.level, self.roles, self.flags, self.own = block[112:116]
+        self.chunk, self.block, count = struct.unpack_from("<III", block, 116)
+        self.log_incarnation, self.created = struct.unpack_from("<Qq", block, 128)
+        areas = [Area(*struct.unpack_from("<QQ", block, at)) for at in (144, 160, 176, 192)]
+        self.maps, self.log, self.data = areas[:2], areas[2], areas[3]
+        self.generation, self.forced = struct.unpack_from("<QQ", block, 208)
+        self.members = {}
+        for index in range(32):
+            entry = block[256 + index * 32:][:32]
+            if entry[16]:
+                self.members[index] = Member(uuid.UUID(bytes=entry[:16]), STATES[entry[16]],
+                                             None if entry[17] == 0xFF else entry[17])
+        self.ancestors = [Ancestor(*struct.unpack_from("<QQI", block, 1280 + 24 * index))
+                          for index in range(count)]
+
+    def listed(self):
+        return {index for index, member in self.members.items() if member.state == "in-sync"}
+
+
+class Disk:
+    """A member's file or device."""
+
+    def __init__(self, path):
+        self.path = path
+        self.size = os.path.getsize(path) // SLOT * SLOT
+        labels = []
+        for at in (0, SLOT, self.size - 2 * SLOT, self.size - SLOT):
+            try:
+                labels.append(Label(self.bytes(at, SLOT)))
+            except ValueError:
+                pass
+        self.label = max(labels, key=lambda label: label.sequence, default=None)
+
+    def bytes(self, offset, length):
+        with open(self.path, "rb") as image:
+            image.seek(offset)
+            return image.read(length)
+
+    def member(self):
+        return self.label.members[self.label.own]
+
+
+def deciding(disks):
+    """(the label that decides, the disks by index that hold everything); ValueError: two do."""
+    table = {}          # id: (its ancestors' ids, whom it lists, the label if a disk carries it)
+    for disk in disks:
+        label, before = disk.label, []
+        for ancestor in label.ancestors:
+            listed = {index for index in range(32) if ancestor.listed >> index & 1}
+            table.setdefault(ancestor.id, (list(before), listed))
+            before.append(ancestor.id)
+        table[label.id] = (before, label.listed())
+
+    def carries(disk, wanted):
+        return disk.label.id == wanted or wanted in [a.id for a in disk.label.ancestors]
+    complete = [wanted for wanted, (_, listed) in table.items()
+                if all(carries(disk, wanted) for disk in disks if disk.label.own in listed)]
+    deepest = [wanted for wanted in complete
+               if not any(wanted in table[other][0] for other in complete)]
+    if len(deepest) != 1:
+        raise ValueError(f"{len(deepest)} labels decide")
+    decider = deepest[0]
+    label = next((disk.label for disk in disks if disk.label.id == decider), None)
+    return label, {disk.label.own: disk for disk in disks if disk.label.own in table[decider][1]}
+
+
+def region_bytes(label):
+    size = MIB
+    while -(-label.data.length // size) > REGIONS_MAX:
+        size *= 2
+    return size
+
+
+def map_of(disk):
+    """The numbers of the regions that DISK says may differ; None in the place of those of a page
+    that it does not have."""
+    label, bits = disk.label, []
+    high, low = struct.unpack("<QQ", label.array.bytes)
+    regions = -(-label.data.length // region_bytes(label))
+    for page in range(-(-regions // PAGE_BITS)):
+        copies = []
+        for area in label.maps:
+            block = disk.bytes(area.offset + page * SLOT, SLOT)
+            number, sequence, tag = struct.unpack_from("<IQQ", block, 12)
+            if block[:8] == b"YOKEMAP1" and sealed(block, 8) and number == page and \
+               tag == high ^ low:
+                copies.append((sequence, block[32:]))
+        newest = max(copies, default=(0, None), key=lambda copy: copy[0])[1]
+        for index in range(min(PAGE_BITS, regions - page * PAGE_BITS)):
+            bits.append(None if newest is None else bool(newest[index // 8] >> index % 8 & 1))
+    return bits
+
+
+def doubtful(disks):
+    """The regions that may differ between DISKS, which hold everything."""
+    return [index for index, bits in enumerate(zip(*[map_of(disk) for disk in disks]))
+            if any(bits) or all(bit is None for bit in bits)]
+
+
+def place(label, offset):
+    """(roles that hold byte OFFSET of the array, where in their data)."""
+    if label.level == 1:
+        return list(range(label.roles)), offset
+    chunk, within = divmod(offset, label.chunk)
+    if label.level == 0:
+        return [chunk % label.roles], chunk // label.roles * label.chunk + within
+    pairs = label.roles // 2
+    pair = chunk % pairs
+    return [2 * pair, 2 * pair + 1], chunk // pairs * label.chunk + within
+
+
+def read(label, holders, offset, length):
+    """LENGTH bytes (inside a chunk) of the array, as each of HOLDERS that has them says."""
+    roles, at = place(label, offset)
+    return [disk.bytes(label.data.offset + at, length) for index, disk in sorted(holders.items())
+            if label.members[index].role in roles]
