@@ -205,10 +205,18 @@ class Target:
             if self.process.poll() is not None:
                 check("in use" in self.log(), f"yoked does not start: {self.log()[-500:]}")
                 return False
-            if os.path.exists(self.control_path) and all(map(_listens, self.addresses)):
+            if self._answers() and all(map(_listens, self.addresses)):
                 return True
             time.sleep(0.01)
         raise AssertionError("yoked does not listen after 30 s")
+
+    def _answers(self):
+        """Its socket is there before anybody listens, and a killed one's still is."""
+        try:
+            self.control().__exit__()
+        except OSError:
+            return False
+        return True
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
