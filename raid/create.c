@@ -15,6 +15,7 @@
  * Spec: yoke-disk(5).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static int check_disks(const struct array_spec *spec, const struct array_disk *d
 	return 0;
 }
 
-/* --- the label --- */
+/* --- the layout --- */
 
 /* A 256th of a disk: what is written between two flushes, and read at every start. */
 static uint64_t log_bytes(const struct label *label, uint64_t size_bytes)
@@ -99,13 +100,18 @@ static uint64_t log_bytes(const struct label *label, uint64_t size_bytes)
 }
 
 /* False: there is no room for data. */
-static bool lay_out(struct label *label, uint64_t size_bytes, const struct raid_level *level)
+static bool lay_out(struct label *label, const struct array_spec *spec,
+		    const struct array_disk *disks, unsigned count)
 {
-	bool regions = level->equalise != NULL;
-	uint64_t pages = regions ? REGIONS_PAGES_MAX : 0; /* fewer bytes may need more pages */
-	uint64_t end = 2 * LABEL_SIZE;
-	uint64_t unit = max_u64(label->chunk_bytes, 64 * KIB);
+	const struct raid_level *level = raid_level(spec->level);
+	uint64_t pages = level->equalise ? REGIONS_PAGES_MAX : 0; /* fewer bytes may need more */
+	uint64_t unit = max_u64(spec->chunk_bytes, 64 * KIB);
+	uint64_t end = 2 * LABEL_SIZE, size_bytes = UINT64_MAX;
 
+	for (unsigned i = 0; i < count; i++)
+		size_bytes = min_u64(size_bytes, disks[i].blk->size_bytes);
+	label->roles = count;
+	label->chunk_bytes = spec->chunk_bytes;
 	for (unsigned copy = 0; pages && copy < 2; copy++) {
 		label->maps[copy] = (struct label_area){ end, pages * REGIONS_PAGE };
 		end += pages * REGIONS_PAGE;
@@ -122,6 +128,24 @@ static bool lay_out(struct label *label, uint64_t size_bytes, const struct raid_
 	return true;
 }
 
+int array_check(const struct array_spec *spec, const struct array_disk *disks, unsigned count,
+		char *text, size_t text_size)
+{
+	int error = check_shape(spec, count, text, text_size);
+	struct label label;
+
+	if (!error)
+		error = check_disks(spec, disks, count, text, text_size);
+	if (!error && !lay_out(&label, spec, disks, count))
+		error = refuse(text, text_size, spec->name,
+			       "its disks are too small for a log and a chunk of %" PRIu32
+			       " KiB. Use smaller chunks or larger disks",
+			       spec->chunk_bytes / (uint32_t)KIB);
+	return error;
+}
+
+/* --- the label --- */
+
 static void random_uuid(struct env *env, uuid_t uuid)
 {
 	env_random(env, uuid, sizeof(uuid_t));
@@ -129,18 +153,16 @@ static void random_uuid(struct env *env, uuid_t uuid)
 	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
 }
 
-static bool first_label(struct array *array, const struct array_spec *spec,
+static void first_label(struct array *array, const struct array_spec *spec,
 			const struct array_disk *disks, unsigned count)
 {
 	struct label *label = &array->label;
-	uint64_t smallest = UINT64_MAX;
+	bool room;
 
 	snprintf(label->name, sizeof(label->name), "%s", spec->name);
 	random_uuid(array->env, label->array);
 	label->id = 1; /* of no disk: the first that is written succeeds it */
 	label->level = spec->level;
-	label->roles = count;
-	label->chunk_bytes = spec->chunk_bytes;
 	label->block_bytes = disks[0].blk->block_size;
 	label->flags = spec->log_stripes ? LABEL_LOG_STRIPES : 0;
 	label->created_s = spec->created_s;
@@ -151,9 +173,9 @@ static bool first_label(struct array *array, const struct array_spec *spec,
 		label->members[i].state = LABEL_IN_SYNC;
 		label->members[i].role = (uint8_t)i;
 		array->wanted[i] = LABEL_IN_SYNC;
-		smallest = min_u64(smallest, disks[i].blk->size_bytes);
 	}
-	return lay_out(label, smallest, array->level);
+	room = lay_out(label, spec, disks, count);
+	assert(room); /* array_check() */
 }
 
 static void doubt_stored(struct region_hold *hold, int error)
@@ -224,14 +246,6 @@ static void probe_members(struct array_start_state *start, unsigned count)
 	probe_ended(start);
 }
 
-int array_check(const struct array_spec *spec, const struct array_disk *disks, unsigned count,
-		char *text, size_t text_size)
-{
-	int error = check_shape(spec, count, text, text_size);
-
-	return error ? error : check_disks(spec, disks, count, text, text_size);
-}
-
 struct array *array_create(struct env *env, const struct array_spec *spec,
 			   const struct array_disk *disks, unsigned count, array_done_fn *done,
 			   void *arg)
@@ -249,12 +263,7 @@ struct array *array_create(struct env *env, const struct array_spec *spec,
 		return array;
 	}
 	array->level = raid_level(spec->level);
-	if (!first_label(array, spec, disks, count)) {
-		array_start_tell(start, -EINVAL,
-				 "array %s: its disks are too small for its log and a chunk",
-				 spec->name);
-		return 0;
-	}
+	first_label(array, spec, disks, count);
 	for (unsigned i = 0; i < count; i++)
 		if (!array_take(array, &disks[i], i, MEMBER_IN_SYNC))
 			break;

@@ -66,6 +66,13 @@ static const struct {
 	{ "a", 0, 4096, 2, NULL },
 	{ "a", 0, 12288, 2, "array a: a chunk is a power of two from 4K to 1M, not 12288" },
 	{ "a", 10, 1048576, 4, NULL },
+	{ "a", 5, 65536, 2, "array a: level 5 takes 3 to 16 disks, not 2" },
+	{ "a", 5, 65536, 17, "array a: level 5 takes 3 to 16 disks, not 17" },
+	{ "a", 5, 65536, 3, NULL },
+	{ "a", 5, 65536, 16, NULL },
+	{ "a", 5, 1048576, 3,
+	  "array a: its disks are too small for a log and a chunk of 1024 KiB. Use smaller chunks or "
+	  "larger disks" },
 	{ "a", 10, 2097152, 4, "array a: a chunk is a power of two from 4K to 1M, not 2097152" },
 };
 
