@@ -8,7 +8,8 @@
 rounds=${ROUNDS:-$([ "${YOKE_FULL:-0}" = 1 ] && echo 50 || echo 10)}
 port=$(free_port)
 size=8M
-declare -A levels=([1]="0 3" [2]="1 2" [3]="10 4" [4]="10 6") # LUN: level, members
+# LUN: level, members
+declare -A levels=([1]="0 3" [2]="1 2" [3]="10 4" [4]="10 6" [5]="5 3" [6]="5 4" [7]="5 5")
 
 luns=
 for lun in "${!levels[@]}"; do
@@ -38,7 +39,7 @@ done
 all_online() { [ "$(ctl lun list --no-header -o state | sort | uniq -c | tr -s ' ')" = " ${#levels[@]} online" ]; }
 bench() {
 	exec "$YOKE_BUILD/yoke-bench" --verify --rw randrw:30 --bs 4K,16K --qd 8 --size $size \
-		--warmup 0s --destroy --journal "$T/journal" --luns 2-4 "$@" \
+		--warmup 0s --destroy --journal "$T/journal" --luns 2-7 "$@" \
 		"iscsi://127.0.0.1:$port/iqn.2026-11.org.yoke:e2e/1"
 }
 # Every LUN has taken some writes of this round.

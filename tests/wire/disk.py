@@ -114,19 +114,23 @@ def region_bytes(label):
     return size
 
 
+def map_tag(label):
+    first, second = struct.unpack("<QQ", label.array.bytes)
+    return first ^ second
+
+
 def map_of(disk):
     """The numbers of the regions that DISK says may differ; None in the place of those of a page
     that it does not have."""
     label, bits = disk.label, []
-    high, low = struct.unpack("<QQ", label.array.bytes)
+    tag = map_tag(label)
     regions = -(-label.data.length // region_bytes(label))
     for page in range(-(-regions // PAGE_BITS)):
         copies = []
         for area in label.maps:
             block = disk.bytes(area.offset + page * SLOT, SLOT)
-            number, sequence, tag = struct.unpack_from("<IQQ", block, 12)
-            if block[:8] == b"YOKEMAP1" and sealed(block, 8) and number == page and \
-               tag == high ^ low:
+            number, sequence, owner = struct.unpack_from("<IQQ", block, 12)
+            if block[:8] == b"YOKEMAP1" and sealed(block, 8) and (number, owner) == (page, tag):
                 copies.append((sequence, block[32:]))
         newest = max(copies, default=(0, None), key=lambda copy: copy[0])[1]
         for index in range(min(PAGE_BITS, regions - page * PAGE_BITS)):
@@ -140,6 +144,8 @@ def doubtful(disks):
             if any(bits) or all(bit is None for bit in bits)]
 
 
+# ---- data
+
 def place(label, offset):
     """(roles that hold byte OFFSET of the array, where in their data)."""
     if label.level == 1:
@@ -147,9 +153,20 @@ def place(label, offset):
     chunk, within = divmod(offset, label.chunk)
     if label.level == 0:
         return [chunk % label.roles], chunk // label.roles * label.chunk + within
+    if label.level == 5:
+        stripe, column = divmod(chunk, label.roles - 1)
+        return [column_role(label, stripe, column)], stripe * label.chunk + within
     pairs = label.roles // 2
     pair = chunk % pairs
     return [2 * pair, 2 * pair + 1], chunk // pairs * label.chunk + within
+
+
+def parity_role(label, stripe):
+    return label.roles - 1 - stripe % label.roles
+
+
+def column_role(label, stripe, column):
+    return (parity_role(label, stripe) + 1 + column) % label.roles
 
 
 def read(label, holders, offset, length):
@@ -157,3 +174,116 @@ def read(label, holders, offset, length):
     roles, at = place(label, offset)
     return [disk.bytes(label.data.offset + at, length) for index, disk in sorted(holders.items())
             if label.members[index].role in roles]
+
+
+def xor(blocks):
+    total = 0
+    for block in blocks:
+        total ^= int.from_bytes(block, "little")
+    return total.to_bytes(len(blocks[0]), "little")
+
+
+class Five:
+    """The data areas of level 5 by role, after what the logs of HOLDERS say."""
+
+    def __init__(self, label, holders):
+        self.label, self.roles, self.records = label, {}, 0
+        for index, disk in holders.items():
+            self.roles[label.members[index].role] = bytearray(
+                disk.bytes(label.data.offset, label.data.length))
+        for disk in holders.values():
+            for record in log_of(disk):
+                self.apply(record)
+
+    def apply(self, record):
+        self.records += 1
+        parity = parity_role(self.label, record.stripe)
+        if record.intent:
+            others = [role for role in range(self.label.roles) if role != parity]
+            if all(role in self.roles for role in others):
+                self.put(record, parity, record.start, xor(
+                    [self.get(record, role, record.start, record.end) for role in others]))
+            return
+        at = record.end - record.start
+        self.put(record, parity, record.start, record.payload[:at])
+        for column, start, end in record.spans:
+            self.put(record, column_role(self.label, record.stripe, column), start,
+                     record.payload[at:at + end - start])
+            at += end - start
+
+    def get(self, record, role, start, end):
+        base = record.stripe * self.label.chunk
+        return bytes(self.roles[role][base + start:base + end])
+
+    def put(self, record, role, start, block):
+        if role in self.roles:
+            base = record.stripe * self.label.chunk + start
+            self.roles[role][base:base + len(block)] = block
+
+    def read(self, offset, length, without=None):
+        """As the member in its role says, or, WITHOUT that role, as the others do."""
+        (role,), at = place(self.label, offset)
+        if role != without and role in self.roles:
+            return bytes(self.roles[role][at:at + length])
+        return xor([bytes(self.roles[other][at:at + length])
+                    for other in range(self.label.roles) if other != role])
+
+    def torn(self):
+        """Stripes whose parity is not that of their data."""
+        chunk, stripes = self.label.chunk, self.label.data.length // self.label.chunk
+        return {stripe for stripe in range(stripes)
+                if any(xor([bytes(area[stripe * chunk:(stripe + 1) * chunk])
+                            for area in self.roles.values()]))}
+
+
+# ---- the log
+
+Record = namedtuple("Record", "sequence batch attempt tail stripe start end intent spans payload")
+
+
+def record_at(area, at, label, tag):
+    """The sound record at AT of the log's bytes, or None."""
+    head = area[at:at + label.block]
+    if head[:8] != b"YOKEREDO" or struct.unpack_from("<IQQ", head, 12) != \
+       (1, tag, label.log_incarnation):
+        return None
+    sequence, batch, attempt, tail, stripe = struct.unpack_from("<QQQQQ", head, 32)
+    start, end, flags, count = struct.unpack_from("<IIII", head, 72)
+    spans = [struct.unpack_from("<III", head, 88 + 12 * index) for index in range(min(count, 15))]
+    length = 0 if flags & 1 else end - start + sum(span[2] - span[1] for span in spans)
+    whole = area[at:at + label.block + length]
+    if not sealed(whole, 8):
+        return None
+    return Record(sequence, batch, attempt, tail, stripe, start, end, bool(flags & 1), spans,
+                  whole[label.block:])
+
+
+def log_of(disk):
+    """The records that are to be written in their place, in their order."""
+    label, found = disk.label, {}
+    area = disk.bytes(label.log.offset, label.log.length)
+    at, tag = 0, map_tag(label)
+    while at + label.block <= len(area):
+        record = record_at(area, at, label, tag)
+        if record and (record.sequence not in found or
+                       found[record.sequence].attempt < record.attempt):
+            found[record.sequence] = record
+        at += label.block + (len(record.payload) if record else 0)
+    follow = set()
+    for sequence in sorted(found):
+        record, before = found[sequence], found.get(sequence - 1)
+        if sequence - 1 not in follow:
+            before = None
+        if sequence == record.batch:
+            follows = before is None or before.attempt <= record.attempt
+        else:
+            follows = before is not None and (before.batch, before.attempt) == \
+                (record.batch, record.attempt)
+        if follows:
+            follow.add(sequence)
+    if not follow:
+        return []
+    first = last = max(follow)
+    while first - 1 in follow and first - 1 >= found[last].tail:
+        first -= 1
+    return [found[sequence] for sequence in range(first, last + 1)]

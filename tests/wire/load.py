@@ -25,20 +25,22 @@ class Load(threading.Thread):
         super().__init__(daemon=True)
         self.session, self.lun, self.first, self.blocks = session, lun, first, blocks
         self.random = random.Random(seed)
-        self.written = {}
+        self.written = {}       # the last write that was answered GOOD
+        self.sent = {}
         self.rounds = 0
         self.error = None
         self.ending = threading.Event()
 
-    def _stamp(self, block, number):
+    def stamp(self, block, number):
         return struct.pack(">QQ", block, number) * (BLOCK // 16)
 
     def _round(self):
         """DEPTH writes at once, then DEPTH reads of anything written so far."""
         number = self.rounds + 1
         places = self.random.sample(range(self.first, self.first + self.blocks), DEPTH)
+        self.sent.update(dict.fromkeys(places, number))
         tasks = [scsi.start(self.session, scsi.write10(place * 8, 8), lun=self.lun,
-                            out=self._stamp(place, number)) for place in places]
+                            out=self.stamp(place, number)) for place in places]
         for place, task in zip(places, tasks):
             task.wait().good()
             self.written[place] = number
@@ -47,7 +49,7 @@ class Load(threading.Thread):
                  for place in places]
         for place, task in zip(places, tasks):
             data = bytes(task.wait().good().received)
-            check(data == self._stamp(place, self.written[place]),
+            check(data == self.stamp(place, self.written[place]),
                   f"block {place} does not hold write {self.written[place]}")
         self.rounds = number
 
@@ -68,4 +70,4 @@ class Load(threading.Thread):
         check(self.rounds > 0, "the load never ran")
         for place, number in self.written.items():
             data = scsi.read(self.session, place * 8, BLOCK, lun=self.lun)
-            check(data == self._stamp(place, number), f"block {place} lost write {number}")
+            check(data == self.stamp(place, number), f"block {place} lost write {number}")

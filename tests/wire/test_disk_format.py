@@ -11,6 +11,7 @@ import scsi
 from arrays import Arrays
 from harness import case, main
 from iscsi import check
+from load import Load
 from target import wait_until
 
 MIB = 1 << 20
@@ -51,7 +52,8 @@ def kill(t):
 
 
 SHAPES = [(0, 1, {}), (0, 3, {"chunk_bytes": 4096}), (1, 2, {}), (1, 4, {}), (10, 4, {}),
-          (10, 6, {"chunk_bytes": 1 << 20})]
+          (10, 6, {"chunk_bytes": 1 << 20}), (5, 3, {}), (5, 5, {"chunk_bytes": 4096}),
+          (5, 4, {"full_stripe_log": "intent"})]
 
 
 @case(each=SHAPES)
@@ -94,11 +96,17 @@ def data_lies_where_the_page_says(level, members, params):
                 scsi.write(session, offset // 512, written[offset], lun=1)
         stop(t)
         label, holders = whole(t, made)
-        copies = {0: 1, 1: members, 10: 2}[level]
+        copies = {0: 1, 1: members, 5: 1, 10: 2}[level]
         for offset, data in written.items():
             check(disk.read(label, holders, offset, unit) == [data] * copies, f"at {offset}")
         if level:
             check(not disk.doubtful(list(holders.values())), "regions are set after a stop")
+        if level == 5:
+            five = disk.Five(label, holders)
+            check(not five.torn(), f"parity of {five.torn()}")
+            for offset, data in written.items():
+                check(all(five.read(offset, unit, lost) == data for lost in range(members)),
+                      f"at {offset}, of parity")
 
 
 @case(each=[(1, 2), (10, 4)])
@@ -121,6 +129,35 @@ def what_was_being_written_is_in_the_map(level, members):
         check(set(disk.doubtful(list(holders.values()))) == wanted,
               f"{disk.doubtful(list(holders.values()))}, written {wanted}")
         check(t._launch(), "does not start again")
+
+
+@case(each=[(3, {}), (4, {"chunk_bytes": 4096}), (5, {"full_stripe_log": "intent"})])
+def whoever_is_lost_the_log_has_what_was_being_written(members, params):
+    with Arrays(files=members) as t:
+        made = t.make(5, *range(members), **params)
+        t.healthy()
+        with t.login(lun=1) as session:
+            load = Load(session, lun=1, blocks=200)
+            load.start()
+            wait_until(lambda: load.rounds > 50, 60, "some load")
+            kill(t)
+            load.ending.set()
+            load.join()
+        label, holders = whole(t, made)
+        records = sum(len(disk.log_of(found)) for found in holders.values())
+        check(records > 0, "nothing was logged")
+        for lost in [None, *range(members)]:
+            left = {index: found for index, found in holders.items() if index != lost}
+            five = disk.Five(label, left)
+            if lost is None:
+                check(not five.torn(), f"parity of {five.torn()} after {records} records")
+            for block, number in load.written.items():
+                data = five.read(block * 4096, 4096, lost)
+                newer = load.sent.get(block, number)
+                check(data in (load.stamp(block, number), load.stamp(block, newer)),
+                      f"without {lost}: block {block} holds neither {number} nor {newer}")
+        check(t._launch(), "does not start again")
+        t.healthy()
 
 
 @case
