@@ -139,7 +139,7 @@ def whoever_is_lost_the_log_has_what_was_being_written(members, params):
         with t.login(lun=1) as session:
             load = Load(session, lun=1, blocks=200)
             load.start()
-            wait_until(lambda: load.rounds > 50, 60, "some load")
+            wait_until(lambda: load.rounds > 12, 60, "some load")
             kill(t)
             load.ending.set()
             load.join()
