@@ -6,7 +6,8 @@
  *  1. What label_decode() returns 0 for is whole (CRC32C) and consistent in itself: counts and
  *     indices in range, each role in-sync once (in every ancestor, too), areas apart, on 4 KiB
  *     and not in the slots, a chunk of data at least.
- *  2. Unused entries and reserved bytes are zero; a reader ignores reserved bytes.
+ *  2. Bad ranges lie in the data area, in blocks, and only level 5 has some.
+ *  3. Unused entries and reserved bytes are zero; a reader ignores reserved bytes.
  *
  * Not here: which label decides (raid/assembly.c), reading and writing slots (raid/member.c).
  * Spec: yoke-disk(5).
@@ -34,6 +35,7 @@
 #define COUNT_MAX (UINT64_MAX / 2) /* of what rises by one: nobody gets there */
 #define LOG_LEAST (512 * KIB)
 #define LOG_MOST GIB
+#define ROLE_ROOM 512u /* a place is in blocks: what is below them is the role */
 
 enum {
 	OFF_MAGIC = 0,
@@ -57,14 +59,17 @@ enum {
 	OFF_DATA = 192,
 	OFF_GENERATION = 208,
 	OFF_FORCED = 216,
+	OFF_BAD_COUNT = 224,
 	OFF_MEMBERS = 256,
 	MEMBER_SIZE = 32,
 	OFF_ANCESTORS = OFF_MEMBERS + LABEL_MEMBERS_MAX * MEMBER_SIZE,
 	ANCESTOR_SIZE = 24,
-	OFF_END = OFF_ANCESTORS + LABEL_ANCESTORS_MAX * ANCESTOR_SIZE,
+	OFF_BAD = OFF_ANCESTORS + LABEL_ANCESTORS_MAX * ANCESTOR_SIZE,
+	BAD_SIZE = 16,
+	OFF_END = OFF_BAD + BAD_RANGES_MAX * BAD_SIZE,
 };
 
-static_assert(OFF_ANCESTORS == 1280, "yoke-disk(5)");
+static_assert(OFF_ANCESTORS == 1280 && OFF_BAD == 2816, "yoke-disk(5)");
 static_assert(OFF_END <= LABEL_SIZE, "a label is one block");
 static_assert(LABEL_MEMBERS_MAX <= 32, "an ancestor's list is 32 bits");
 
@@ -132,7 +137,31 @@ void label_encode(const struct label *label, void *buf)
 		put_le64(at + 8, label->ancestors[i].forced_id);
 		put_le32(at + 16, label->ancestors[i].listed);
 	}
+	put_le32(out + OFF_BAD_COUNT, label->bad.count);
+	for (unsigned i = 0; i < label->bad.count; i++) {
+		const struct bad_range *bad = &label->bad.all[i];
+		uint8_t *at = out + OFF_BAD + i * BAD_SIZE;
+
+		put_le64(at, bad->from | bad->role);
+		put_le64(at + 8, bad->to - bad->from);
+	}
 	put_le32(out + OFF_CRC, crc_of(out));
+}
+
+/* False: there are too many. */
+static bool bad_decode(const uint8_t *in, struct bad_ranges *bad)
+{
+	bad->count = get_le32(in + OFF_BAD_COUNT);
+	if (bad->count > BAD_RANGES_MAX)
+		return false;
+	for (unsigned i = 0; i < bad->count; i++) {
+		const uint8_t *at = in + OFF_BAD + i * BAD_SIZE;
+		uint64_t place = get_le64(at), from = align_down(place, ROLE_ROOM);
+
+		bad->all[i] = (struct bad_range){ (unsigned)(place % ROLE_ROOM), from,
+						  from + get_le64(at + 8) };
+	}
+	return true;
 }
 
 static void members_decode(const uint8_t *in, struct label *label)
@@ -237,6 +266,18 @@ static bool members_sound(const struct label *label)
 	return label->members[label->self].state != LABEL_NONE;
 }
 
+static bool bad_sound(const struct label *label)
+{
+	for (unsigned i = 0; i < label->bad.count; i++) {
+		const struct bad_range *bad = &label->bad.all[i];
+
+		if (bad->role >= label->roles || bad->to > label->data.length ||
+		    (bad->from | bad->to) % label->block_bytes)
+			return false;
+	}
+	return bad_ranges_sound(&label->bad) && (!label->bad.count || label->level == 5);
+}
+
 static bool geometry_sound(const struct label *label)
 {
 	static const struct {
@@ -313,8 +354,9 @@ int label_decode(const void *buf, struct label *label)
 	    label->generation > COUNT_MAX)
 		return -EILSEQ;
 	members_decode(in, label);
-	if (!label_name_sound(label->name) || !geometry_sound(label) || !areas_sound(label) ||
-	    !members_sound(label))
+	if (!bad_decode(in, &label->bad) || !label_name_sound(label->name) ||
+	    !geometry_sound(label) || !areas_sound(label) || !members_sound(label) ||
+	    !bad_sound(label))
 		return -EILSEQ;
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <uuid/uuid.h>
 
-#include "core/base.h"
+#include "backstore/bad_ranges.h"
 
 #define LABEL_SIZE 4096u
 #define LABEL_SLOTS 4
@@ -75,12 +75,13 @@ struct label {
 	unsigned flags;
 	uint64_t log_incarnation;  /* of this disk's log (I7) */
 	int64_t created_s;         /* CLOCK_REALTIME */
-	struct label_area maps[2]; /* dirty regions and bad ranges, kept twice */
+	struct label_area maps[2]; /* dirty regions, kept twice */
 	struct label_area log;
 	struct label_area data;
 	struct label_member members[LABEL_MEMBERS_MAX];
 	struct label_ancestor ancestors[LABEL_ANCESTORS_MAX]; /* oldest first, without itself */
 	unsigned ancestor_count;
+	struct bad_ranges bad; /* of level 5: what nobody knows any more */
 };
 
 /* Whether an array can have this NAME: printable, without blanks, with room for its NUL. */

@@ -59,6 +59,7 @@ static const struct event_kind catalogue[EVENT_COUNT] = {
 	[EVENT_MEMBER_REMOVED] = { "member-removed", EVENT_INFO, false, { "array", "member" } },
 	[EVENT_RESYNC_STARTED] = { "resync-started", EVENT_INFO, false, { "array", "bytes" } },
 	[EVENT_RESYNC_DONE] = { "resync-done", EVENT_INFO, false, { "array" } },
+	[EVENT_BLOCKS_LOST] = { "blocks-lost", EVENT_CRIT, false, { "array", "bytes" } },
 	[EVENT_FAULT_ADDED] = { "fault-added", EVENT_WARN, false, { "id", "rule" } },
 	[EVENT_FAULT_REMOVED] = { "fault-removed", EVENT_INFO, false, { "id" } },
 	[EVENT_STATE_IGNORED] = { "state-ignored",

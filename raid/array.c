@@ -10,10 +10,12 @@
  * Not here: coming and going (start.c), labels (membership.c), I/O (the levels).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/event.h"
 #include "raid/array_int.h"
 
 #define DIRTY_MAX 1024
@@ -105,6 +107,16 @@ void array_bury(struct array *array, unsigned index)
 	assert(member->state == MEMBER_OUT);
 	array->members[index] = NULL;
 	STAILQ_INSERT_TAIL(&array->buried, member, buried);
+}
+
+void array_lose(struct array *array, const struct bad_range *range)
+{
+	char bytes[24];
+
+	bad_ranges_add(&array->bad, range);
+	snprintf(bytes, sizeof(bytes), "%" PRIu64, range->to - range->from);
+	event_emit(EVENT_BLOCKS_LOST, array->label.name, bytes);
+	array_changed(array);
 }
 
 /* --- flush --- */
@@ -358,6 +370,8 @@ void array_info(const struct array *array, struct array_info *info)
 	info->regions_dirty = counts.dirty;
 	info->regions_doubtful = counts.doubtful;
 	info->region_bytes = regions_region_bytes(label->data.length);
+	info->bad_ranges = array->bad.count;
+	info->bad_bytes = bad_ranges_bytes(&array->bad);
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
 		if (label->members[i].state != LABEL_NONE)
 			member_info(array, i, &info->members[info->member_count++]);

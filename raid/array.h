@@ -130,6 +130,8 @@ struct array_info {
 	bool log_stripes;
 	unsigned regions_total, regions_dirty, regions_doubtful; /* 0 at a level without copies */
 	uint64_t region_bytes;
+	unsigned bad_ranges; /* level 5: what nobody knows any more */
+	uint64_t bad_bytes;
 	struct array_member_info members[LABEL_MEMBERS_MAX];
 	unsigned member_count;
 };

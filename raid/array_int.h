@@ -79,7 +79,7 @@ void membership_free(struct membership *membership);
  */
 bool membership_failed(struct array *array, struct member *member, int error, const char *what);
 
-/* MEMBER's wanted state has changed (array->wanted), or the label's flags: write one that says so. */
+/* What the label is to say (wanted, bad, its flags) has changed: write one that says so. */
 void membership_change(struct array *array);
 
 /* Somebody who waits; embedded. */
@@ -164,7 +164,8 @@ struct array {
 	struct member *members[LABEL_MEMBERS_MAX];  /* by index; NULL: absent */
 	struct member *roles[LABEL_ROLES_MAX];      /* IN_SYNC or REBUILDING, else NULL */
 	enum label_state wanted[LABEL_MEMBERS_MAX]; /* what the next label says of them */
-	bool forced, clean; /* the next label begins by force; ends in order */
+	bool forced, clean;    /* the next label begins by force; ends in order */
+	struct bad_ranges bad; /* what the next label says is lost */
 	enum array_waits waits;
 	enum array_state state;
 	char why[320];
@@ -227,6 +228,9 @@ void array_start_cancel(struct array *array);
 
 /* change.c: one of `changes` is over. */
 void array_change_ended(struct array *array);
+
+/* Nobody knows any more what RANGE holds; reads of it fail, and the next label says so. */
+void array_lose(struct array *array, const struct bad_range *range);
 
 /* Roles that are filled by somebody in-sync; whether that is all; what watchers should know. */
 uint32_t array_held_roles(const struct array *array);

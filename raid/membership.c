@@ -129,6 +129,7 @@ static void fill_in(struct membership *membership)
 			membership->adding |= 1u << i;
 		*state = wanted;
 	}
+	array->label.bad = array->bad;
 }
 
 /* Invariant 2: what was being added and has not settled is added anew, by a later label. */

@@ -11,7 +11,8 @@
  *  1. A read is passed to a member only where the member's word counts by itself: it is in-sync and
  *     not all copies are there to disagree, or nothing is doubtful.
  *  2. (I6) A FLUSH is answered when all members have flushed, or are excluded durably.
- *  3. UNMAP is not offered: parity would have to follow.
+ *  3. What the label says is lost is an error to read, until it is written.
+ *  4. UNMAP is not offered: parity would have to follow.
  *
  * Not here: stripes (stripe.c, round.c, survey.c), the logs at assembly (replay.c), order of
  * overlapping ios (whoever submits).
@@ -59,16 +60,27 @@ static struct member *direct(const struct raid5 *raid5, unsigned role, uint64_t 
 	return member->state == MEMBER_IN_SYNC && array->state != ARRAY_HEALTHY ? member : NULL;
 }
 
+/* Whether all of LENGTH bytes at OFFSET, in one chunk, is known. */
+static bool known(const struct raid5 *raid5, uint64_t offset, uint64_t length)
+{
+	uint64_t chunk = offset >> raid5->chunk_shift, stripe = chunk / raid5->columns;
+	unsigned role = raid5_data_role(raid5->roles, stripe, (unsigned)(chunk % raid5->columns));
+	uint64_t from = offset & (raid5->chunk_bytes - 1);
+
+	return raid5_known(raid5, role, stripe, from, from + length);
+}
+
 static void read_done(struct io *io, void *arg)
 {
 	struct raid5 *raid5 = arg;
+	/* Where it was before it was moved to the member. */
+	uint64_t offset = io->frames[io->depth - 1].offset;
 
-	if (!io->error || io->op == IO_STATUS) {
+	if (io->op == IO_STATUS || (!io->error && known(raid5, offset, io->length))) {
 		io_done(io, io->error);
 		return;
 	}
-	/* Where it was before it was moved to the member. */
-	io->offset = io->frames[io->depth - 1].offset;
+	io->offset = offset;
 	blk_submit(&raid5->lost, io, passed, NULL);
 }
 

@@ -62,6 +62,16 @@ static inline bool raid5_doubtful(const struct raid5 *raid5, uint64_t stripe)
 				raid5->chunk_bytes);
 }
 
+/* Whether somebody knows what bytes [FROM, TO) of ROLE's chunk in STRIPE hold. */
+static inline bool raid5_known(const struct raid5 *raid5, unsigned role, uint64_t stripe,
+			       uint64_t from, uint64_t to)
+{
+	uint64_t begin = stripe << raid5->chunk_shift;
+	struct bad_range range = { role, begin + from, begin + to };
+
+	return !raid5->array->bad.count || !bad_ranges_hit(&raid5->array->bad, &range);
+}
+
 /* What is in ROLE of a stripe can be believed; DOUBTFUL: its region is. */
 static inline bool raid5_usable(const struct raid5 *raid5, unsigned role, bool doubtful)
 {

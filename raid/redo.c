@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/crc32c.h"
 #include "core/env.h"
 
 #define SLOTS 4096u
@@ -38,7 +39,7 @@ struct slot {
 	uint64_t stripe;
 	uint64_t bytes; /* with what was skipped before it */
 	uint64_t flush; /* OVER: the number of the flush that it needs; 0: none */
-	bool over;
+	bool over, intent;
 };
 
 struct redo {
@@ -49,6 +50,7 @@ struct redo {
 	uint64_t oldest, next; /* sequences */
 	uint64_t attempt;
 	uint64_t flushed;
+	unsigned intents; /* records that are */
 	uint64_t batch_max, slice;
 	struct slot slots[SLOTS];
 
@@ -85,6 +87,7 @@ static void release(struct redo *redo)
 		if (!slot->over || slot->flush > redo->flushed)
 			break;
 		redo->used -= slot->bytes;
+		redo->intents -= slot->intent;
 		redo->oldest++;
 	}
 	if (!STAILQ_EMPTY(&redo->queue))
@@ -113,11 +116,16 @@ void redo_flushed(struct redo *redo, uint64_t flush)
 	release(redo);
 }
 
-bool redo_has(const struct redo *redo, uint64_t stripe)
+bool redo_has(const struct redo *redo, uint64_t stripe, bool intents)
 {
-	for (uint64_t i = redo->oldest; i < redo->next; i++)
-		if (redo->slots[i % SLOTS].stripe == stripe)
+	if (intents && !redo->intents)
+		return false;
+	for (uint64_t i = redo->oldest; i < redo->next; i++) {
+		const struct slot *slot = &redo->slots[i % SLOTS];
+
+		if (slot->stripe == stripe && (slot->intent || !intents))
 			return true;
+	}
 	return false;
 }
 
@@ -184,6 +192,24 @@ static bool place(struct redo *redo, uint64_t bytes)
 	return true;
 }
 
+/* The checksums of an intent; false: no room here to look at what it is of. */
+static bool sum_up(struct redo *redo, struct redo_entry *entry, struct redo_head *head)
+{
+	struct iovec *iov = redo->iov + redo->iov_count;
+	unsigned room = IO_IOV_MAX - redo->iov_count;
+
+	for (int column = -1; column < (int)redo->conf.columns; column++) {
+		unsigned count = entry->slice(entry, column, entry->from, entry->to, iov, room);
+
+		if (!count)
+			return false;
+		head->crcs[column < 0 ? (int)REDO_CRC_PARITY : column] =
+			crc32c_end(crc32c_add_iov(CRC32C_START, iov, count));
+		redo->counts.crc_bytes += entry->to - entry->from;
+	}
+	return true;
+}
+
 /* Payload elements of HEAD behind its own; 0: they do not fit. */
 static unsigned gather(struct redo_entry *entry, const struct redo_head *head, struct iovec *iov,
 		       unsigned room)
@@ -216,7 +242,10 @@ static void seal(struct redo *redo, struct redo_entry *entry, const struct redo_
 	redo_encode(head, block, redo->conf.block_bytes, redo->iov + redo->iov_count + 1, elements);
 	redo->counts.crc_bytes += bytes - redo->conf.block_bytes;
 	redo->iov_count += 1 + elements;
-	*slot = (struct slot){ .stripe = entry->stripe, .bytes = bytes + skipped };
+	*slot = (struct slot){ .stripe = entry->stripe,
+			       .bytes = bytes + skipped,
+			       .intent = entry->intent };
+	redo->intents += slot->intent;
 	redo->used += slot->bytes;
 	redo->batch_bytes += bytes;
 	assert(redo->position + redo->batch_bytes <= redo->conf.area.length);
@@ -237,6 +266,8 @@ static bool add_record(struct redo *redo, struct redo_entry *entry)
 		length = entry->to - entry->next;
 	for (;;) {
 		shape(redo, entry, length, &head);
+		if (head.intent && !sum_up(redo, entry, &head))
+			return false;
 		bytes = redo->conf.block_bytes + redo_payload_bytes(&head);
 		if (redo->iov_count + 1 < IO_IOV_MAX)
 			elements = gather(entry, &head, redo->iov + redo->iov_count + 1,
@@ -258,8 +289,12 @@ static bool add_record(struct redo *redo, struct redo_entry *entry)
 
 static void batch_undo(struct redo *redo)
 {
-	while (redo->next > redo->batch_first)
-		redo->used -= slot_of(redo, --redo->next)->bytes;
+	while (redo->next > redo->batch_first) {
+		const struct slot *slot = slot_of(redo, --redo->next);
+
+		redo->used -= slot->bytes;
+		redo->intents -= slot->intent;
+	}
 	redo->position = redo->batch_from;
 	redo->attempt++;
 }

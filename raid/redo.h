@@ -18,6 +18,8 @@
 #include "backstore/label.h"
 
 #define REDO_SPANS_MAX (LABEL_ROLES_MAX - 1)
+#define REDO_CRCS (REDO_SPANS_MAX + 1)
+#define REDO_CRC_PARITY REDO_SPANS_MAX
 
 /* ---- a record's head (redo_record.c): pure */
 
@@ -36,9 +38,10 @@ struct redo_head {
 	uint64_t tail;        /* no record before this one is to be replayed */
 	uint64_t stripe;
 	uint32_t from, to; /* of the chunk, what the parity covers; the spans lie in it */
-	bool intent;       /* nothing follows: the stripe may be torn, parity follows from data */
+	bool intent;       /* nothing follows: the stripe may be torn, and is whole if crcs fit */
 	unsigned span_count;
 	struct redo_span spans[REDO_SPANS_MAX];
+	uint32_t crcs[REDO_CRCS]; /* of an intent: CRC32C of the range in each column and parity */
 };
 
 /* Bytes that follow the head. */
@@ -119,8 +122,8 @@ void redo_over(struct redo *redo, struct redo_entry *entry, bool durable);
 void redo_flushed(struct redo *redo, uint64_t flush);
 /* The flush that would make room cannot be had: who waits for it gets ERROR. */
 void redo_refuse(struct redo *redo, int error);
-/* Whether an unflushed record of STRIPE is left: it would be replayed (I8). */
-bool redo_has(const struct redo *redo, uint64_t stripe);
+/* Whether an unflushed record of STRIPE, or only INTENTS, is left: it would be replayed (I8). */
+bool redo_has(const struct redo *redo, uint64_t stripe, bool intents);
 void redo_count(const struct redo *redo, struct redo_counts *counts);
 
 #endif

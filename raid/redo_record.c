@@ -14,6 +14,7 @@
  *  40  batch               48  attempt                     56  tail
  *  64  stripe              72  from     76  to             80  flags     84  span count
  *  88  spans: 15 x { column 4, from 4, to 4 }
+ * 268  of an intent: 15 x CRC32C of a column's range, then of the parity's
  */
 #include <string.h>
 
@@ -41,7 +42,8 @@ enum {
 	OFF_SPAN_COUNT = 84,
 	OFF_SPANS = 88,
 	SPAN_SIZE = 12,
-	OFF_END = OFF_SPANS + REDO_SPANS_MAX * SPAN_SIZE,
+	OFF_CRCS = OFF_SPANS + REDO_SPANS_MAX * SPAN_SIZE,
+	OFF_END = OFF_CRCS + REDO_CRCS * 4,
 };
 
 static_assert(OFF_END <= 512, "a head is one block");
@@ -86,6 +88,8 @@ void redo_encode(const struct redo_head *head, void *block, uint32_t block_bytes
 		put_le32(at + 4, head->spans[i].from);
 		put_le32(at + 8, head->spans[i].to);
 	}
+	for (unsigned i = 0; head->intent && i < REDO_CRCS; i++)
+		put_le32(out + OFF_CRCS + 4 * i, head->crcs[i]);
 	state = crc32c_add(CRC32C_START, out, block_bytes);
 	put_le32(out + OFF_CRC, crc32c_end(crc32c_add_iov(state, iov, iov_count)));
 }
@@ -142,6 +146,8 @@ bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, ui
 	head->to = get_le32(in + OFF_TO);
 	head->intent = get_le32(in + OFF_FLAGS) & FLAG_INTENT;
 	head->span_count = get_le32(in + OFF_SPAN_COUNT);
+	for (unsigned i = 0; head->intent && i < REDO_CRCS; i++)
+		head->crcs[i] = get_le32(in + OFF_CRCS + 4 * i);
 	if (head->span_count > REDO_SPANS_MAX || !range_sound(head->from, head->to, block_bytes) ||
 	    !spans_decode(in, block_bytes, head) || head->batch > head->sequence)
 		return false;

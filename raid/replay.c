@@ -8,7 +8,9 @@
  *  1. (I7) Only logs of members that the deciding label lists in-sync are replayed, and only
  *     records of the incarnation that their labels name; whoever calls voids the logs after it.
  *  2. A record that does not fit the array is not replayed, whatever its checksum says.
- *  3. Nothing is served before all of it is flushed (start.c).
+ *  3. (I8) A stripe of which only an intent was logged gets parity from all its data. If some of
+ *     them are missing and the rest is torn, these are lost, and nothing else is.
+ *  4. Nothing is served before all of it is flushed (start.c).
  *
  * Not here: which records count (redo_chain.c), writing logs (redo.c).
  * Spec: yoke-disk(5).
@@ -16,6 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/crc32c.h"
 #include "raid/parity.h"
 #include "raid/raid5_int.h"
 #include "raid/redo_chain.h"
@@ -43,6 +46,7 @@ struct replay {
 	unsigned found_room, count, index;
 	struct redo_head head;
 	unsigned pending;
+	uint32_t unread; /* of an intent's stripe: roles */
 	int error;
 	struct replay_io ios[LABEL_ROLES_MAX];
 };
@@ -154,11 +158,11 @@ static char *stripe_part(const struct replay *replay, unsigned role)
 	return replay->stripe + (size_t)role * replay->array->label.chunk_bytes;
 }
 
-static void intent_known(struct replay *replay)
+/* Parity of the range is the XOR of all data, which is there. */
+static void make_parity(struct replay *replay, unsigned parity)
 {
 	const struct redo_head *head = &replay->head;
 	unsigned roles = replay->array->label.roles, count = 0;
-	unsigned parity = raid5_parity_role(roles, head->stripe);
 	struct iovec iov[LABEL_ROLES_MAX];
 	struct parity_at sources[LABEL_ROLES_MAX], to = { &iov[parity], 0 };
 	uint64_t xored = 0;
@@ -175,39 +179,78 @@ static void intent_known(struct replay *replay)
 		record_done(replay);
 }
 
+/* Whether everything that could be read is what the intent was about: nothing is torn. */
+static bool as_intended(const struct replay *replay, unsigned parity)
+{
+	const struct redo_head *head = &replay->head;
+	unsigned roles = replay->array->label.roles;
+
+	for (unsigned i = 0; i < roles; i++) {
+		uint32_t crc = head->crcs[i == parity ? (int)REDO_CRC_PARITY :
+							raid5_column(roles, head->stripe, i)];
+
+		if (!(replay->unread >> i & 1) &&
+		    crc32c(stripe_part(replay, i), head->to - head->from) != crc)
+			return false;
+	}
+	return true;
+}
+
+static void lose(struct replay *replay, unsigned role)
+{
+	const struct redo_head *head = &replay->head;
+	uint64_t begin = head->stripe * replay->array->label.chunk_bytes;
+	struct bad_range range = { role, begin + head->from, begin + head->to };
+
+	array_lose(replay->array, &range);
+}
+
+/* (I8) What is missing of a whole stripe follows from the rest; of a torn one nothing does. */
+static void intent_known(struct replay *replay)
+{
+	unsigned roles = replay->array->label.roles;
+	unsigned parity = raid5_parity_role(roles, replay->head.stripe);
+	uint32_t lost = replay->unread & ~(1u << parity);
+
+	if (!lost) {
+		make_parity(replay, parity);
+		return;
+	}
+	for (unsigned i = 0; i < roles; i++)
+		if (lost >> i & 1 &&
+		    (lost != replay->unread || lost & (lost - 1) || !as_intended(replay, parity)))
+			lose(replay, i);
+	record_done(replay);
+}
+
 static void intent_read(struct io *io, void *arg)
 {
-	struct replay *replay = ((struct replay_io *)arg)->replay;
+	struct replay_io *own = arg;
+	struct replay *replay = own->replay;
 
-	if (io->error && !replay->error)
-		replay->error = io->error;
-	if (--replay->pending > 0)
-		return;
-	if (replay->error)
-		record_done(replay);
-	else
+	if (io->error)
+		replay->unread |= 1u << (own - replay->ios);
+	if (--replay->pending == 0)
 		intent_known(replay);
 }
 
 static void apply_intent(struct replay *replay)
 {
 	const struct redo_head *head = &replay->head;
-	unsigned roles = replay->array->label.roles;
-	unsigned parity = raid5_parity_role(roles, head->stripe);
 
-	for (unsigned i = 0; i < roles; i++) {
+	replay->unread = 0;
+	replay->pending = 1;
+	for (unsigned i = 0; i < replay->array->label.roles; i++) {
 		const struct member *member = replay->array->roles[i];
 
-		if (i == parity || (member && member->state == MEMBER_IN_SYNC))
-			continue;
-		/* If it is torn, the lost chunk cannot be told from what is there. */
-		record_done(replay);
-		return;
-	}
-	for (unsigned i = 0; i < roles; i++)
-		if (i != parity)
+		if (member && member->state == MEMBER_IN_SYNC)
 			send(replay, i, IO_READ, place(replay, head->from), stripe_part(replay, i),
 			     head->to - head->from, intent_read);
+		else
+			replay->unread |= 1u << i;
+	}
+	/* The log's own member is there: something comes back. */
+	replay->pending--;
 }
 
 /* --- a log --- */

@@ -12,7 +12,7 @@
  *  2. (I9) A round that some member missed is answered when a durable label excludes the member,
  *     and its region is durably dirty.
  *  3. (I8) A full stripe of which only an intent is logged waits until no record of the stripe
- *     would be replayed.
+ *     would be replayed; what follows it waits until the intent would not be.
  *  4. In a doubtful region of a whole array parity is not believed: it is made from data.
  *
  * Not here: what is gathered for a round (stripe.c), the ring of records (redo.c).
@@ -327,6 +327,8 @@ static void make_parity(struct stripe *stripe)
 
 static void all_written(struct stripe *stripe)
 {
+	if (!stripe->round.error && loss_touched(stripe))
+		stripe->round.error = loss_regain(stripe);
 	if (stripe->round.error)
 		finish(stripe, stripe->round.error);
 	else if (is_settled(stripe))
@@ -367,6 +369,8 @@ static void write_out(struct stripe *stripe)
 			lane_of(stripe, i)->data_in =
 				stripe_data_pieces(stripe, lane_of(stripe, i));
 	}
+	if (loss_touched(stripe))
+		round->flags |= IO_FUA;
 	round->sent = true;
 	/* No io comes back before this turn goes on: the first cannot be the last. */
 	for (unsigned i = 0; i < stripe->all->raid5->roles; i++) {
@@ -432,7 +436,7 @@ void round_log(struct stripe *stripe)
 		.slice = entry_slice,
 		.done = entry_done,
 	};
-	if (entry->intent && redo_has(member->redo, stripe->number)) {
+	if (redo_has(member->redo, stripe->number, !entry->intent)) {
 		stripe_wait_flush(stripe);
 		return;
 	}

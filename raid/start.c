@@ -294,6 +294,7 @@ static void begin(struct array_start_state *start)
 
 	env_timer_cancel(array->env, &start->delay);
 	array->label = start->decision.label;
+	array->bad = array->label.bad;
 	array->why[0] = '\0';
 	array->waits = ARRAY_WAITS_NOT;
 	array->forced = start->decision.verdict == ASSEMBLY_WAIT;

@@ -230,6 +230,13 @@ void round_resume(struct stripe *stripe);
 void round_log(struct stripe *stripe);
 void round_fail(struct stripe *stripe, int error);
 
+/* ---- loss.c */
+
+/* Whether the round writes what was lost: it is held then before it is answered. */
+bool loss_touched(const struct stripe *stripe);
+/* It is held: the next label says that it is known. -EIO: a label cannot say so. */
+int loss_regain(struct stripe *stripe);
+
 /* ---- survey.c */
 void survey_start(struct stripe *stripe);
 void survey_resume(struct stripe *stripe);

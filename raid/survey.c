@@ -51,8 +51,9 @@ static void serve_reads(struct stripe *stripe, const struct lane *lane, int erro
 
 		if (from >= to)
 			continue;
-		if (error) {
-			stripe_part_failed(part, error);
+		if (error ||
+		    !raid5_known(stripe->all->raid5, lane->role, stripe->number, from, to)) {
+			stripe_part_failed(part, -EIO);
 			continue;
 		}
 		in.iov = lane->old_in.iov;

@@ -30,6 +30,7 @@ static struct label a_label(void)
 		.data = { MIB, 16 * MIB },
 		.ancestors = { { .id = 5, .listed = 0xf }, { .id = 6, .listed = 0xe } },
 		.ancestor_count = 2,
+		.bad = { .all = { { 1, 4096, 8192 }, { 3, 0, 512 } }, .count = 2 },
 	};
 
 	memset(label.array, 0xa5, sizeof(label.array));
@@ -77,6 +78,8 @@ START_TEST(its_bytes_are_those_of_the_manual)
 	ck_assert_mem_eq(buf + 256 + 4 * 32 + 16, "\2\0", 2);
 	ck_assert_mem_eq(buf + 1280 + 24, "\6\0\0\0\0\0\0\0", 8);
 	ck_assert_mem_eq(buf + 1280 + 40, "\xe\0\0\0", 4);
+	ck_assert_mem_eq(buf + 224, "\2\0\0\0", 4);
+	ck_assert_mem_eq(buf + 2816, "\1\x10\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\3\0", 18);
 	seal(buf);
 	ck_assert_int_eq(label_decode(buf, &label), 0);
 }
@@ -200,6 +203,30 @@ START_TEST(data_of_less_than_a_chunk_are_refused)
 }
 END_TEST
 
+START_TEST(bad_ranges_that_are_not_as_they_should_be_are_refused)
+{
+	struct label label, back;
+	uint8_t buf[LABEL_SIZE];
+
+	for (unsigned i = 0; i < 8; i++) {
+		label = a_label();
+		label.bad.all[1].role = i == 0 ? 4 : i == 1 ? 1 : 3; /* none such; not apart */
+		label.bad.all[1].from += i == 1 ? 8192 : i == 2 ? 512 : 0;
+		label.bad.all[1].to += i == 1 ? 8192 : i == 3 ? 16 * MIB : i == 4 ? 256 : 0;
+		label.bad.all[0].role = i == 5 ? 4 : 1; /* out of order */
+		label_encode(&label, buf);
+		if (i == 6)
+			put_le32(buf + 224, BAD_RANGES_MAX + 1);
+		seal(buf);
+		ck_assert_int_eq(label_decode(buf, &back), i == 7 ? 0 : -EILSEQ);
+	}
+	label = a_label();
+	label.level = 0;
+	label_encode(&label, buf);
+	ck_assert_int_eq(label_decode(buf, &back), -EILSEQ);
+}
+END_TEST
+
 START_TEST(two_members_with_one_uuid_are_refused)
 {
 	struct label label = a_label(), back;
@@ -315,6 +342,7 @@ int main(void)
 		tcase, an_ancestor_that_lists_a_member_without_a_role_or_a_role_twice_is_refused, 0,
 		2);
 	tcase_add_test(tcase, data_of_less_than_a_chunk_are_refused);
+	tcase_add_test(tcase, bad_ranges_that_are_not_as_they_should_be_are_refused);
 	tcase_add_test(tcase, two_members_with_one_uuid_are_refused);
 	tcase_add_test(tcase, a_newer_version_is_told_from_damage);
 	tcase_add_test(tcase, random_bytes_never_decode);
