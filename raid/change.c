@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/canary.h"
 #include "core/event.h"
 #include "raid/array_int.h"
 
@@ -190,7 +191,9 @@ static void enter(struct change *change, const struct label *label, bool known)
 	member->sequence = label ? label->sequence : 0;
 	array->wanted[change->index] = LABEL_REBUILDING;
 	supersede(array, member->role, change->index);
-	if (known)
+	if (canary(CANARY_MISSED))
+		; /* it is taken for good as it is */
+	else if (known)
 		regions_doubt_dirty(array->regions);
 	else
 		regions_doubt_all(array->regions);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/canary.h"
 #include "raid/mirror_int.h"
 
 #define PIECE (128 * KIB)
@@ -122,7 +123,7 @@ static void copy_submit(struct copy *copy, enum io_op op, void *buf, io_fn *done
 
 	copy->iov = (struct iovec){ .iov_base = buf, .iov_len = piece_length(eq) };
 	io_init(&copy->io, op, base + eq->at, piece_length(eq), &copy->iov, 1);
-	copy->io.flags = op == IO_WRITE ? IO_FUA : 0;
+	copy->io.flags = op == IO_WRITE && !canary(CANARY_IN_SYNC) ? IO_FUA : 0;
 	copy->io.purpose = IO_RESYNC;
 	eq->pending++;
 	blk_submit(copy->member->blk, &copy->io, done, copy);

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "core/canary.h"
+
 struct fan_pool {
 	STAILQ_HEAD(, fan) unused;
 	struct io_list waiting;
@@ -113,6 +115,8 @@ struct fan_child *fan_child(struct fan *fan, enum io_op op, uint64_t offset, uin
 	child->fan = fan;
 	io_init(&child->io, op, offset, length, fan->iov + fan->iov_used, 0);
 	child->io.flags = fan->parent->flags;
+	if (canary(CANARY_FUA))
+		child->io.flags &= ~(unsigned)IO_FUA;
 	child->io.purpose = fan->parent->purpose;
 	return child;
 }
@@ -143,7 +147,7 @@ static void child_done(struct io *io, void *arg)
 	struct fan_child *child = arg;
 	struct fan *fan = child->fan;
 
-	if (io->error && !fan->error)
+	if ((io->error && !fan->error) || canary(CANARY_FIRST_ERROR))
 		fan->error = io->error;
 	if (--fan->pending == 0)
 		fan->done(fan);

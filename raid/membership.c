@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/canary.h"
 #include "core/event.h"
 #include "raid/array_int.h"
 
@@ -128,6 +129,8 @@ static void fill_in(struct membership *membership)
 		if (wanted == LABEL_IN_SYNC && *state != LABEL_IN_SYNC)
 			membership->adding |= 1u << i;
 		*state = wanted;
+		if (canary(CANARY_ADD_BEFORE_LABEL) && membership->adding >> i & 1)
+			array->members[i]->state = MEMBER_IN_SYNC;
 	}
 	array->label.bad = array->bad;
 }

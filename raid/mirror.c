@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/canary.h"
 #include "raid/mirror_int.h"
 
 #define FANS 256
@@ -122,7 +123,7 @@ static void op_done(struct fan *fan)
 		op->error = fan->error ? fan->error : -EIO;
 		op->unequal = true;
 	}
-	if (membership_settled(op->mirror->array))
+	if (membership_settled(op->mirror->array) || canary(CANARY_ACK_BEFORE_LABEL))
 		op_end(op);
 	else
 		membership_wait(op->mirror->array, &op->settle);
@@ -189,7 +190,9 @@ static void op_begin(void *arg, struct fan *fan)
 		.range = { .offset = io->offset, .length = io->length, .fn = op_range_granted },
 		.settle = { .fn = op_settled },
 	};
-	if (io->op == IO_FLUSH)
+	if (io->op == IO_FLUSH && canary(CANARY_FLUSH_LIES))
+		op_end(op);
+	else if (io->op == IO_FLUSH)
 		op_send(op);
 	else if (regions_enter(op->mirror->array->regions, &op->region))
 		op_covered(op);
@@ -266,7 +269,7 @@ static void mirror_submit(struct blk *blk, struct io *io)
 
 	if (io->op == IO_FLUSH || io_op_modifies(io->op))
 		fan_begin(mirror->fans, io);
-	else if (io->op == IO_READ && must_be_equal(mirror) &&
+	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) && must_be_equal(mirror) &&
 		 regions_doubtful(mirror->array->regions, io->offset, io->length))
 		equaliser_read(mirror->equaliser, io, false);
 	else

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/canary.h"
 #include "core/event.h"
 #include "raid/array_int.h"
 
@@ -183,6 +184,8 @@ static void go_on(struct resync *resync)
 	resync->end = 0;
 	if (!resync->unread && regions_next_doubtful(regions, 0, &offset, &length))
 		go_on(resync);
+	else if (canary(CANARY_IN_SYNC) && !resync->unread && anybody_rebuilds(resync->array))
+		flushed(&resync->flush, 0);
 	else if (!resync->unread && anybody_rebuilds(resync->array))
 		array_flush(resync->array, &resync->flush);
 	else
