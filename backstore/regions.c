@@ -59,7 +59,7 @@ static void count_uncovered(struct regions *regions, const struct region *region
 		regions->uncovered += (unsigned)by;
 }
 
-static void set_durable(struct regions *regions, unsigned index, bool durable)
+void regions_set_durable(struct regions *regions, unsigned index, bool durable)
 {
 	struct region *region = &regions->all[index];
 
@@ -92,7 +92,7 @@ static void page_snapshot(struct regions *regions, unsigned number)
 		if (regions->all[first + i].dirty)
 			regions_page_set(page->bytes, i);
 		else
-			set_durable(regions, first + i, false);
+			regions_set_durable(regions, first + i, false);
 	}
 	regions_page_seal(page->bytes, regions->conf.tag, number, ++page->sequence);
 }
@@ -168,7 +168,8 @@ static void region_clean(struct regions *regions, unsigned index)
 	unsigned number = index / REGIONS_PAGE_BITS;
 
 	regions_set_dirty(regions, index, false);
-	if (regions->all[index].durable || regions->pages[number].storing)
+	if (regions->all[index].durable || regions->pages[number].storing ||
+	    regions->pages[number].stale)
 		page_store(regions, number);
 }
 
@@ -354,9 +355,13 @@ void regions_stored(struct regions *regions, unsigned number, int error)
 	page->storing = false;
 	if (error && !regions->error)
 		regions->error = error;
-	for (unsigned i = 0; !error && i < REGIONS_PAGE_BITS && first + i < regions->total; i++)
+	if (!error)
+		page->stale = false;
+	for (unsigned i = 0;
+	     !error && !page->joined && i < REGIONS_PAGE_BITS && first + i < regions->total; i++)
 		if (regions_page_has(page->bytes, i) && regions->all[first + i].dirty)
-			set_durable(regions, first + i, true);
+			regions_set_durable(regions, first + i, true);
+	page->joined = false;
 	if (page->again)
 		page_store(regions, number);
 	regions_grant_covered(regions);

@@ -5,7 +5,8 @@
  * Invariants:
  *  1. What was dirty when the last life ended is doubtful; a page that nobody can read was all
  *     dirty.
- *  2. Doubt that comes while a region is being made equal outlasts that.
+ *  2. A device that joins has none of the bits: they are stored again before they count.
+ *  3. Doubt that comes while a region is being made equal outlasts that.
  *
  * Not here: bits and who waits for them (regions.c).
  */
@@ -36,6 +37,7 @@ void regions_loaded(struct regions *regions)
 			regions_set_dirty(regions, i, true);
 		if (!regions->all[i].dirty)
 			continue;
+		regions->pages[i / REGIONS_PAGE_BITS].stale = true;
 		regions->all[i].doubtful = true;
 		regions->doubtful++;
 	}
@@ -48,8 +50,17 @@ void regions_doubt_unflushed(struct regions *regions)
 			regions_mark_doubtful(regions, i);
 }
 
+static void device_joins(struct regions *regions)
+{
+	for (unsigned i = 0; i < regions->page_count; i++)
+		regions->pages[i].joined = regions->pages[i].storing;
+	for (unsigned i = 0; i < regions->total; i++)
+		regions_set_durable(regions, i, false);
+}
+
 void regions_doubt_dirty(struct regions *regions)
 {
+	device_joins(regions);
 	for (unsigned i = 0; i < regions->total; i++)
 		if (regions->all[i].dirty)
 			regions_mark_doubtful(regions, i);
@@ -57,6 +68,7 @@ void regions_doubt_dirty(struct regions *regions)
 
 void regions_doubt_all(struct regions *regions)
 {
+	device_joins(regions);
 	for (unsigned i = 0; i < regions->total; i++)
 		regions_mark_doubtful(regions, i);
 }

@@ -39,7 +39,9 @@ struct region {
 struct page {
 	uint64_t sequence;
 	bool storing, again; /* AGAIN: what is on its way is out of date */
+	bool joined;         /* a device joined that does not get what is on its way */
 	bool loaded;
+	bool stale;                  /* a device may have bits that were not stored in this life */
 	uint8_t bytes[REGIONS_PAGE]; /* on its way */
 };
 
@@ -66,6 +68,7 @@ struct regions {
 };
 
 /* regions.c */
+void regions_set_durable(struct regions *regions, unsigned index, bool durable);
 void regions_set_dirty(struct regions *regions, unsigned index, bool dirty);
 void regions_mark_doubtful(struct regions *regions, unsigned index);
 void regions_grant_covered(struct regions *regions);

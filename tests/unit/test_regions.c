@@ -252,6 +252,7 @@ START_TEST(while_somebody_is_missing_nothing_is_cleaned)
 	fake_env_advance(env, 10 * AGE);
 	ck_assert(!flushing);
 	regions_doubt_dirty(regions);
+	stored(0); /* on who comes, too */
 	regions_set_whole(regions, true);
 	fake_env_advance(env, 10 * AGE);
 	ck_assert(!flushing); /* doubtful: it has to be made equal first */
@@ -311,6 +312,8 @@ START_TEST(the_cap_does_not_stop_writes_while_somebody_is_missing)
 	}
 	ck_assert_uint_eq(counts().dirty, 40);
 	regions_doubt_dirty(regions);
+	while (storing)
+		stored(0);
 	ck_assert_uint_eq(counts().doubtful, 40);
 }
 END_TEST
@@ -419,6 +422,49 @@ START_TEST(what_was_dirty_at_the_end_is_doubtful_at_the_start)
 	stored(0);
 	ck_assert(a.granted);
 	leave(&a);
+}
+END_TEST
+
+START_TEST(bits_of_the_last_life_go_when_copies_are_equal)
+{
+	struct write a;
+	uint64_t offset, length;
+
+	enter(&a, 3, 1);
+	stored(0);
+	leave(&a);
+	regions_free(regions);
+	start(40 * MIB, false);
+	regions_load(regions, 0, stable[0], stable[1]);
+	regions_loaded(regions);
+	ck_assert(regions_next_doubtful(regions, 0, &offset, &length));
+	regions_made_equal(regions, offset, regions_doubts(regions, offset));
+	fake_env_advance(env, 2 * AGE);
+	flushed(0);
+	stored(0);
+	ck_assert(!on_disk(3));
+	ck_assert_uint_eq(counts().dirty, 0);
+}
+END_TEST
+
+START_TEST(a_device_that_joins_gets_the_bits_before_they_count)
+{
+	struct write a, b, sync;
+
+	regions_set_whole(regions, false);
+	enter(&a, 3, 1);
+	stored(0);
+	leave(&a);
+	ck_assert(!enter(&b, 7, 1)); /* on its way to those who were there */
+	regions_doubt_dirty(regions);
+	sync = (struct write){ .hold = { .fn = granted } };
+	ck_assert(!regions_sync(regions, &sync.hold));
+	stored(0);
+	ck_assert(!b.granted && !sync.granted);
+	stored(0);
+	ck_assert(b.granted && sync.granted);
+	ck_assert(on_disk(3) && on_disk(7));
+	leave(&b);
 }
 END_TEST
 
@@ -583,6 +629,8 @@ int main(void)
 	tcase_add_test(tcase, bits_that_cannot_be_stored_let_nobody_write);
 	tcase_add_test(tcase, lazy_bits_are_stored_when_somebody_is_missing);
 	tcase_add_test(tcase, what_was_dirty_at_the_end_is_doubtful_at_the_start);
+	tcase_add_test(tcase, bits_of_the_last_life_go_when_copies_are_equal);
+	tcase_add_test(tcase, a_device_that_joins_gets_the_bits_before_they_count);
 	tcase_add_test(tcase, pages_that_nobody_can_read_are_all_ones);
 	tcase_add_test(tcase, the_union_of_all_devices_counts);
 	tcase_add_loop_test(tcase, no_life_breaks_the_rule, 0, 8);
