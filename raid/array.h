@@ -76,7 +76,8 @@ int array_offer(struct array *array, const struct array_disk *disk, array_done_f
 /*
  * A member that was out returns and gets what it missed, or a new disk takes the role that is
  * free and gets everything. DONE (may be NULL) when a label has it as rebuilding. -EBUSY: no
- * role is free; -EINVAL: block size, size; -EIO. Returns -ENOMEM: no DONE.
+ * role is free; -EEXIST: it works already; -EINVAL: block size, size; -EIO. Returns -ENOMEM: no
+ * DONE.
  */
 int array_add(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg);
 /* Takes MEMBER (index in the label) out for good. -EBUSY: the array needs it; -ENOENT. */

@@ -163,6 +163,19 @@ static int returning_entry(const struct array *array, int error, const struct la
 	return index;
 }
 
+/* Whether the disk of this LABEL is one that works for the array already. */
+static bool present(const struct array *array, const struct label *label)
+{
+	const struct member *member;
+	int index;
+
+	if (!label || uuid_compare(label->array, array->label.array) != 0)
+		return false;
+	index = label_find(&array->label, label->members[label->self].uuid);
+	member = index < 0 ? NULL : array->members[index];
+	return member && member->state != MEMBER_OUT;
+}
+
 /* Entries of those who had ROLE before: they come back as strangers. */
 static void supersede(struct array *array, unsigned role, unsigned except)
 {
@@ -214,6 +227,8 @@ static void probed(void *arg, int error, const struct label *label)
 
 	if (array->ending) {
 		tell(change, -EBUSY, "it is being stopped");
+	} else if (present(array, own)) {
+		tell(change, -EEXIST, "%s is a member already", change->name);
 	} else if (!array->regions || role < 0) {
 		tell(change, -EBUSY, "no role is free for %s", change->name);
 	} else if (change->disk.blk->block_size != array->label.block_bytes) {
