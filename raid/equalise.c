@@ -2,7 +2,8 @@
 /*
  * Making legs equal: for the resync, for reads of doubtful regions, after read errors.
  *
- *   asked ─▶ range held alone ─▶ read all legs ─▶ write who differs ─▶ next piece … ─▶ given back
+ *   asked ─▶ range held alone ─▶ read all legs ─▶ write who differs ─▶ next piece … ─▶ who failed
+ *   is excluded ─▶ given back
  *
  * Invariants:
  *  1. (I11) All legs get what the first in-sync leg that can read it has; durably, where written.
@@ -71,6 +72,7 @@ static void request_settled(struct settle_wait *wait, int error)
 	struct equaliser *eq = container_of(wait, struct equaliser, settle);
 	struct want resync = eq->resync;
 
+	rangelock_release(eq->mirror->lock, &eq->range);
 	eq->busy = false;
 	if (eq->io && error) {
 		io_done(eq->io, -EIO);
@@ -88,7 +90,6 @@ static void request_end(struct equaliser *eq)
 {
 	struct array *array = eq->mirror->array;
 
-	rangelock_release(eq->mirror->lock, &eq->range);
 	if (membership_settled(array))
 		request_settled(&eq->settle, 0);
 	else

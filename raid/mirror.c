@@ -10,7 +10,7 @@
  *  2. (I9) A write that one leg lacks is answered only when a durable label excludes that leg; one
  *     that no in-sync leg took fails, excludes nobody and leaves its regions doubtful.
  *  3. (I11) A read of a doubtful region is answered after its range was made equal on all legs
- *     and is held there, unless only one leg counts, by a durable label.
+ *     and is held there, or nobody counts who lacks it: then a durable label says so.
  *  4. Making equal excludes writes to its range, not reads: it gives all legs what one of them
  *     has, and nobody was shown what the others have.
  *
@@ -46,15 +46,6 @@ static struct mirror *mirror_of(struct blk *blk)
 struct member *mirror_leg(const struct mirror *mirror, unsigned leg)
 {
 	return mirror->array->roles[mirror->first + leg];
-}
-
-unsigned mirror_in_sync(const struct mirror *mirror)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < mirror->count; i++)
-		count += mirror_leg(mirror, i) && mirror_leg(mirror, i)->state == MEMBER_IN_SYNC;
-	return count;
 }
 
 /* --- writes and flushes --- */
@@ -257,19 +248,13 @@ void mirror_read(struct mirror *mirror, struct io *io, bool final)
 		   final ? last_read_done : read_done, leg);
 }
 
-/* Several legs count, or would after a crash. */
-static bool must_be_equal(const struct mirror *mirror)
-{
-	return mirror_in_sync(mirror) > 1 || !membership_settled(mirror->array);
-}
-
 static void mirror_submit(struct blk *blk, struct io *io)
 {
 	struct mirror *mirror = mirror_of(blk);
 
 	if (io->op == IO_FLUSH || io_op_modifies(io->op))
 		fan_begin(mirror->fans, io);
-	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) && must_be_equal(mirror) &&
+	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) &&
 		 regions_doubtful(mirror->array->regions, io->offset, io->length))
 		equaliser_read(mirror->equaliser, io, false);
 	else

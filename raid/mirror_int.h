@@ -28,7 +28,6 @@ struct mirror {
 
 /* NULL: nobody is in that role. */
 struct member *mirror_leg(const struct mirror *mirror, unsigned leg);
-unsigned mirror_in_sync(const struct mirror *mirror);
 
 /* From the best leg. FINAL: an error is the answer, nothing is healed. */
 void mirror_read(struct mirror *mirror, struct io *io, bool final);
