@@ -426,6 +426,9 @@ void regions_flushed(struct regions *regions, int error)
 		region_clean(regions, i);
 	}
 	admit_capped(regions);
+	if (regions->reflush)
+		env_timer_set(regions->conf.env, &regions->clean, 0);
+	regions->reflush = false;
 	if (regions->dirty > regions->doubtful && regions->whole && !regions->ending)
 		regions_clean_soon(regions, regions->conf.clean_after_ns);
 	tell_idle(regions);
@@ -435,6 +438,7 @@ void regions_quiesce(struct regions *regions)
 {
 	assert(!regions->held);
 	regions->ending = true;
+	regions->reflush = regions->flushing;
 	env_timer_set(regions->conf.env, &regions->clean, 0);
 }
 

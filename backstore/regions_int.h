@@ -53,7 +53,8 @@ struct regions {
 	unsigned uncovered; /* dirty, and not durably so */
 	bool whole;
 	bool flushing;
-	bool ending; /* regions_quiesce() */
+	bool ending;  /* regions_quiesce() */
+	bool reflush; /* the flush in flight began before that */
 	int error;   /* pages cannot be stored any more */
 	struct region *all;
 	struct page *pages;

@@ -351,6 +351,32 @@ START_TEST(at_the_end_everything_is_cleaned_that_can_be)
 }
 END_TEST
 
+START_TEST(a_flush_under_way_at_the_end_is_not_the_last_one)
+{
+	struct write a, b;
+
+	enter(&a, 3, 1);
+	stored(0);
+	leave(&a);
+	fake_env_advance(env, 2 * AGE);
+	ck_assert(flushing);
+	enter(&b, 9, 1);
+	stored(0);
+	leave(&b); /* too late for that flush */
+	quiet = false;
+	regions_quiesce(regions);
+	fake_env_advance(env, 1);
+	flushed(0);
+	ck_assert(!quiet);
+	fake_env_advance(env, 1);
+	flushed(0);
+	while (storing)
+		stored(0);
+	ck_assert(quiet);
+	ck_assert(!on_disk(3) && !on_disk(9));
+}
+END_TEST
+
 START_TEST(with_nothing_to_clean_the_end_comes_at_once)
 {
 	regions_quiesce(regions);
@@ -625,6 +651,7 @@ int main(void)
 	tcase_add_test(tcase, the_cap_does_not_stop_writes_while_somebody_is_missing);
 	tcase_add_test(tcase, copies_that_differ_after_a_write_are_doubtful);
 	tcase_add_test(tcase, at_the_end_everything_is_cleaned_that_can_be);
+	tcase_add_test(tcase, a_flush_under_way_at_the_end_is_not_the_last_one);
 	tcase_add_test(tcase, with_nothing_to_clean_the_end_comes_at_once);
 	tcase_add_test(tcase, bits_that_cannot_be_stored_let_nobody_write);
 	tcase_add_test(tcase, lazy_bits_are_stored_when_somebody_is_missing);
