@@ -212,40 +212,70 @@ static struct leg *best_leg(struct mirror *mirror, const struct io *io)
 	return best;
 }
 
-static void read_ended(struct io *io, struct leg *leg, bool final)
+/* The first in-sync leg from FROM on, or -1. */
+static int leg_from(const struct mirror *mirror, unsigned from)
+{
+	for (unsigned i = from; i < mirror->count; i++)
+		if (mirror_leg(mirror, i) && mirror_leg(mirror, i)->state == MEMBER_IN_SYNC)
+			return (int)i;
+	return -1;
+}
+
+static void read_leg(struct mirror *mirror, struct io *io, unsigned number, io_fn *done)
+{
+	struct leg *leg = &mirror->legs[number];
+
+	leg->reads++;
+	leg->next_offset = io->offset + io->length;
+	io->offset += mirror->array->label.data.offset;
+	blk_submit(mirror_leg(mirror, number)->blk, io, done, leg);
+}
+
+/* True: it is answered, or cannot be read again. */
+static bool read_ended(struct io *io, struct leg *leg)
 {
 	leg->reads--;
-	if (!io->error || final || io->op == IO_STATUS) {
+	if (!io->error || io->op == IO_STATUS) {
 		io_done(io, io->error);
-		return;
+		return true;
 	}
 	io->offset -= leg->mirror->array->label.data.offset;
-	equaliser_read(leg->mirror->equaliser, io, true);
+	return false;
 }
 
 static void read_done(struct io *io, void *arg)
 {
-	read_ended(io, arg, false);
+	struct leg *leg = arg;
+
+	if (!read_ended(io, leg))
+		equaliser_read(leg->mirror->equaliser, io, true);
 }
 
+/* What the equaliser could do is done: who can read it now? */
 static void last_read_done(struct io *io, void *arg)
 {
-	read_ended(io, arg, true);
+	struct leg *leg = arg;
+	struct mirror *mirror = leg->mirror;
+	int next;
+
+	if (read_ended(io, leg))
+		return;
+	next = leg_from(mirror, (unsigned)(leg - mirror->legs) + 1);
+	if (next < 0)
+		io_done(io, io->error);
+	else
+		read_leg(mirror, io, (unsigned)next, last_read_done);
 }
 
 void mirror_read(struct mirror *mirror, struct io *io, bool final)
 {
-	struct leg *leg = best_leg(mirror, io);
+	struct leg *best = final ? NULL : best_leg(mirror, io);
+	int leg = best ? (int)(best - mirror->legs) : leg_from(mirror, 0);
 
-	if (!leg) {
+	if (leg < 0)
 		io_done(io, -EIO);
-		return;
-	}
-	leg->reads++;
-	leg->next_offset = io->offset + io->length;
-	io->offset += mirror->array->label.data.offset;
-	blk_submit(mirror_leg(mirror, (unsigned)(leg - mirror->legs))->blk, io,
-		   final ? last_read_done : read_done, leg);
+	else
+		read_leg(mirror, io, (unsigned)leg, final ? last_read_done : read_done);
 }
 
 static void mirror_submit(struct blk *blk, struct io *io)

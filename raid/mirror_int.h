@@ -29,7 +29,7 @@ struct mirror {
 /* NULL: nobody is in that role. */
 struct member *mirror_leg(const struct mirror *mirror, unsigned leg);
 
-/* From the best leg. FINAL: an error is the answer, nothing is healed. */
+/* From the best leg. FINAL: nothing is healed any more, legs are tried one after the other. */
 void mirror_read(struct mirror *mirror, struct io *io, bool final);
 
 /* Make IO's range equal, then read it. HEAL: because a leg could not read it. */
