@@ -26,7 +26,8 @@ void disk_init(struct disk *disk, uint64_t size_bytes)
 	disk->stable = calloc(1, size_bytes);
 	disk->versions = calloc(sectors, sizeof(*disk->versions));
 	disk->bad = calloc(sectors, 1);
-	assert(disk->seen && disk->stable && disk->versions && disk->bad);
+	disk->differs = calloc(size_bytes / DISK_BLOCK + 1, 1);
+	assert(disk->differs && disk->seen && disk->stable && disk->versions && disk->bad);
 	TAILQ_INIT(&disk->changes);
 }
 
@@ -48,6 +49,7 @@ void disk_free(struct disk *disk)
 	free(disk->versions);
 	free(disk->bad);
 	free(disk->memory);
+	free(disk->differs);
 }
 
 struct change *disk_begin(struct disk *disk, const struct env_disk_op *op)
@@ -61,12 +63,14 @@ struct change *disk_begin(struct disk *disk, const struct env_disk_op *op)
 	assert(change);
 	change->sector = op->offset / SIM_SECTOR;
 	change->count = op->length / SIM_SECTOR;
-	change->bytes = calloc(1, op->length);
+	change->bytes = op->kind == ENV_DISK_WRITE ? malloc(op->length) : calloc(1, op->length);
 	assert(change->bytes);
 	at = change->bytes;
 	if (op->kind == ENV_DISK_WRITE)
 		for (unsigned i = 0; i < op->iov_count; at += op->iov[i].iov_len, i++)
 			memcpy(at, op->iov[i].iov_base, op->iov[i].iov_len);
+	memset(disk->differs + op->offset / DISK_BLOCK, 1,
+	       (op->offset + op->length - 1) / DISK_BLOCK - op->offset / DISK_BLOCK + 1);
 	TAILQ_INSERT_TAIL(&disk->changes, change, link);
 	return change;
 }
@@ -135,6 +139,18 @@ static int end_read(struct disk *disk, const struct env_disk_op *op)
 	return 0;
 }
 
+/* The kernel has told of the failure once and forgets: any of it may never reach the disk. */
+static void fail_flush(struct disk *disk, struct world *world)
+{
+	struct change *change, *next;
+
+	for (change = TAILQ_FIRST(&disk->changes); change; change = next) {
+		next = TAILQ_NEXT(change, link);
+		if (change->version && world_below(world, 2))
+			change_free(disk, change);
+	}
+}
+
 /* What the disk's fault makes of OP: 0 or -EIO. */
 static int misfortune(struct disk *disk, const struct env_disk_op *op, struct world *world)
 {
@@ -149,6 +165,7 @@ static int misfortune(struct disk *disk, const struct env_disk_op *op, struct wo
 		if (op->kind != ENV_DISK_FLUSH)
 			return 0;
 		disk->fault = WORLD_FAULT_NONE;
+		fail_flush(disk, world);
 		return -EIO;
 	default:
 		return 0;
@@ -170,18 +187,6 @@ static void fail_write(struct disk *disk, struct change *change, struct world *w
 	}
 }
 
-/* The kernel has told of the failure once and forgets: any of it may never reach the disk. */
-static void fail_flush(struct disk *disk, struct world *world)
-{
-	struct change *change, *next;
-
-	for (change = TAILQ_FIRST(&disk->changes); change; change = next) {
-		next = TAILQ_NEXT(change, link);
-		if (change->version && world_below(world, 2))
-			change_free(disk, change);
-	}
-}
-
 int disk_end(struct disk *disk, const struct env_disk_op *op, struct change *change,
 	     uint64_t flush_version, struct world *world, uint64_t *version)
 {
@@ -190,8 +195,6 @@ int disk_end(struct disk *disk, const struct env_disk_op *op, struct change *cha
 	if (error) {
 		if (change)
 			fail_write(disk, change, world, version);
-		else if (op->kind == ENV_DISK_FLUSH)
-			fail_flush(disk, world);
 		return error;
 	}
 	switch (op->kind) {
@@ -202,6 +205,18 @@ int disk_end(struct disk *disk, const struct env_disk_op *op, struct change *cha
 	default:
 		return end_write(disk, change, op->fua, version);
 	}
+}
+
+bool disk_forget(struct disk *disk)
+{
+	const struct change *change;
+
+	TAILQ_FOREACH(change, &disk->changes, link)
+		if (!change->version)
+			return false;
+	while (!TAILQ_EMPTY(&disk->changes))
+		change_free(disk, TAILQ_FIRST(&disk->changes));
+	return true;
 }
 
 /* One in flight has no version yet: what of it is kept, landed last. */
@@ -228,5 +243,13 @@ void disk_cut(struct disk *disk, enum world_cut cut, struct world *world, uint64
 
 	TAILQ_FOREACH_SAFE(change, &disk->changes, link, next)
 		cut_change(disk, change, cut, world, version, counts);
-	memcpy(disk->seen, disk->stable, disk->size_bytes);
+	for (uint64_t at = 0; at < disk->size_bytes; at += DISK_BLOCK) {
+		uint8_t *differs = &disk->differs[at / DISK_BLOCK];
+
+		if (!*differs)
+			continue;
+		memcpy(disk->seen + at, disk->stable + at,
+		       min_u64(DISK_BLOCK, disk->size_bytes - at));
+		*differs = 0;
+	}
 }

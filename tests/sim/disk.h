@@ -18,6 +18,8 @@ struct change {
 };
 TAILQ_HEAD(change_list, change);
 
+#define DISK_BLOCK (64 * KIB)
+
 struct disk {
 	uint64_t size_bytes;
 	uint8_t *seen;      /* what reads see */
@@ -25,6 +27,7 @@ struct disk {
 	uint64_t *versions; /* of `stable`, a sector each */
 	uint8_t *bad;       /* a sector each: reads fail */
 	uint8_t *memory;    /* of world_disk_remember() */
+	uint8_t *differs;   /* a DISK_BLOCK each: `seen` may differ from `stable` */
 	struct change_list changes;
 	enum world_fault fault;
 };
@@ -40,6 +43,8 @@ struct change *disk_begin(struct disk *disk, const struct env_disk_op *op);
  */
 int disk_end(struct disk *disk, const struct env_disk_op *op, struct change *change,
 	     uint64_t flush_version, struct world *world, uint64_t *version);
+/* What is not durable is forgotten, but for what reads see. False: some of it is in flight. */
+bool disk_forget(struct disk *disk);
 /* Nothing but what is durable is left. */
 void disk_cut(struct disk *disk, enum world_cut cut, struct world *world, uint64_t *version,
 	      struct world_counts *counts);

@@ -4,17 +4,28 @@
  *
  * Not here: the array's life (machine.c).
  */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/sim/machine_int.h"
 
 #define HOUR_NS (3600 * NS_PER_S)
+#define NEAR (512 * KIB) /* what hosts mostly use */
 
 static struct command *free_command(struct machine *machine)
 {
-	for (unsigned i = 0; i < MACHINE_IOS; i++)
-		if (!machine->commands[i].busy)
-			return &machine->commands[i];
+	for (unsigned i = 0; i < MACHINE_IOS; i++) {
+		struct command *command = &machine->commands[i];
+
+		if (command->busy)
+			continue;
+		command->machine = machine;
+		command->strict = false;
+		command->error = NULL;
+		return command;
+	}
 	return NULL;
 }
 
@@ -50,11 +61,28 @@ static void judge(struct command *command)
 		break;
 	default:
 		oracle_ended(machine->oracle, io->offset, io->length,
-			     !good              ? ORACLE_UNKNOWN :
+			     machine->dark      ? ORACLE_UNKNOWN :
+			     io->error          ? ORACLE_FAILED :
 			     io->flags & IO_FUA ? ORACLE_DURABLE :
 						  ORACLE_VOLATILE);
 	}
-	machine->counts.errors += io->error != 0 && !machine->dark;
+	if (machine->dark || !io->error)
+		return;
+	machine->counts.errors++;
+	if (machine->must_work)
+		machine_violated(machine, "a command failed though enough disks work");
+}
+
+static void say(const struct command *command, const char *what, int error)
+{
+	const struct io *io = &command->io;
+	uint64_t now_ns = env_now_ns(world_env(command->machine->world));
+
+	if (command->machine->say)
+		printf("%12.6f   %-12s %s%s sectors %" PRIu64 "+%" PRIu64 " %s\n",
+		       (double)now_ns / NS_PER_S - 1000, what, io_op_name(io->op),
+		       io->flags & IO_FUA ? " fua" : "", io->offset / SIM_SECTOR,
+		       io->length / SIM_SECTOR, error ? strerror(-error) : "");
 }
 
 static void command_done(struct io *io, void *arg)
@@ -62,7 +90,10 @@ static void command_done(struct io *io, void *arg)
 	struct command *command = arg;
 	struct machine *machine = command->machine;
 
+	say(command, machine->dark ? "power cut" : "answered", io->error);
 	judge(command);
+	if (command->error)
+		*command->error = io->error;
 	if (io->op != IO_FLUSH)
 		rangelock_release(machine->lock, &command->range);
 	command->busy = false;
@@ -74,6 +105,7 @@ static void go(struct command *command)
 	struct machine *machine = command->machine;
 	struct io *io = &command->io;
 
+	say(command, "begins", 0);
 	if (io_op_modifies(io->op))
 		oracle_write(machine->oracle, io->offset, io->length,
 			     io->op == IO_WRITE ? command->buf : NULL, io->op != IO_WRITE);
@@ -96,6 +128,7 @@ static void submit(struct command *command, enum io_op op, uint64_t offset, uint
 	command->iov = (struct iovec){ command->buf, length };
 	io_init(io, op, offset, length, &command->iov, op == IO_READ || op == IO_WRITE);
 	if (op == IO_FLUSH) {
+		say(command, "begins", 0);
 		command->mark = oracle_flush_begins(machine->oracle);
 		blk_submit(array_blk(machine->array), io, command_done, command);
 		return;
@@ -118,7 +151,7 @@ static void random_range(struct machine *machine, uint64_t *offset, uint64_t *le
 	struct world *world = machine->world;
 	uint32_t block = machine->shape.block_bytes;
 	uint64_t size = array_blk(machine->array)->size_bytes;
-	uint64_t near = min_u64(size, 512 * KIB);
+	uint64_t near = min_u64(size, NEAR);
 	uint64_t from = world_chance(world, 80) ? near : size;
 	uint64_t most = world_chance(world, 80) ? 8 : MACHINE_IO_MAX / block;
 
@@ -137,8 +170,6 @@ bool machine_submit(struct machine *machine)
 
 	if (!command)
 		return false;
-	command->machine = machine;
-	command->strict = false;
 	random_range(machine, &offset, &length);
 	if (kind < 45) {
 		machine->counts.reads++;
@@ -168,20 +199,61 @@ bool machine_drain(struct machine *machine)
 	return false;
 }
 
-void machine_read_all(struct machine *machine, bool strict)
+static struct command *next_command(struct machine *machine)
 {
-	uint64_t size = array_blk(machine->array)->size_bytes;
+	struct command *command = free_command(machine);
+
+	if (!command) {
+		machine_drain(machine);
+		command = free_command(machine);
+	}
+	return command;
+}
+
+/* Not all is answered in an hour: that is said, and nothing more is asked. */
+static void read_range(struct machine *machine, uint64_t size, bool strict)
+{
+	struct command *command;
 
 	for (uint64_t at = 0; at < size; at += MACHINE_IO_MAX) {
-		struct command *command = free_command(machine);
-
-		if (!command) {
-			machine_drain(machine);
-			command = free_command(machine);
-		}
-		command->machine = machine;
+		command = next_command(machine);
+		if (!command)
+			return;
 		command->strict = strict;
 		submit(command, IO_READ, at, min_u64(MACHINE_IO_MAX, size - at));
 	}
+}
+
+void machine_read_all(struct machine *machine, bool strict)
+{
+	read_range(machine, array_blk(machine->array)->size_bytes, strict);
 	machine_drain(machine);
+}
+
+void machine_look(struct machine *machine)
+{
+	read_range(machine, min_u64(NEAR, array_blk(machine->array)->size_bytes), false);
+}
+
+int machine_do(struct machine *machine, enum io_op op, uint64_t offset, uint64_t length)
+{
+	struct command *command = next_command(machine);
+	int error = -EINPROGRESS;
+
+	if (!command)
+		return error;
+	command->error = &error;
+	submit(command, op, offset, length);
+	machine_drain(machine);
+	return error;
+}
+
+void machine_must_work(struct machine *machine, bool must)
+{
+	machine->must_work = must;
+}
+
+void machine_say(struct machine *machine, bool yes)
+{
+	machine->say = yes;
 }

@@ -9,6 +9,7 @@
  * Not here: the host (host.c), which faults when (scenario.c).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,6 +244,51 @@ int machine_add(struct machine *machine, unsigned disk)
 	return machine->error;
 }
 
+static int index_of(struct machine *machine, unsigned disk, struct array_info *info)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "d%u", disk);
+	array_info(machine->array, info);
+	for (unsigned i = 0; i < info->member_count; i++)
+		if (strcmp(info->members[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+enum label_state machine_member(struct machine *machine, unsigned disk)
+{
+	struct array_info info;
+	int at = index_of(machine, disk, &info);
+
+	return at < 0 ? LABEL_NONE : info.members[at].state;
+}
+
+int machine_remove(struct machine *machine, unsigned disk)
+{
+	struct array *array = machine->array;
+	struct array_info info;
+	int at = index_of(machine, disk, &info);
+
+	if (at < 0)
+		return -ENOENT;
+	machine->done = false;
+	array_remove(array, info.members[at].index, answered, machine);
+	wait_answer(machine);
+	machine->array = array;
+	return machine->error;
+}
+
+bool machine_settled(struct machine *machine)
+{
+	return membership_settled(machine->array);
+}
+
+uint64_t machine_data_offset(const struct machine *machine)
+{
+	return machine->data.offset;
+}
+
 /* --- what became of it --- */
 
 static bool all_alike(struct machine *machine, unsigned first, unsigned count, uint64_t *at)
@@ -293,8 +339,7 @@ void machine_check_copies(struct machine *machine)
 	for (unsigned first = 0; first < machine->shape.disks; first += group) {
 		if (all_alike(machine, first, group, &at))
 			continue;
-		snprintf(text, sizeof(text), "copies differ at %llu of the data area",
-			 (unsigned long long)at);
+		snprintf(text, sizeof(text), "copies differ at %" PRIu64 " of the data area", at);
 		machine_violated(machine, text);
 	}
 }
@@ -322,6 +367,27 @@ struct array *machine_array(struct machine *machine)
 
 /* --- life --- */
 
+void machine_shape_any(struct world *world, int level, struct machine_shape *shape)
+{
+	static const unsigned levels[] = { 0, 1, 1, 1, 5, 5, 5, 5, 10, 10, 10 };
+	static const unsigned few[] = { [0] = 1, [1] = 2, [5] = 3, [10] = 4 };
+	static const unsigned kinds[] = { [0] = 5, [1] = 3, [5] = 4, [10] = 3 }; /* 1-5 2-4 3-6 4,6,8 */
+
+	shape->level = level >= 0 ? (unsigned)level : levels[world_below(world, ARRAY_LEN(levels))];
+	shape->disks = few[shape->level] +
+		       world_below(world, kinds[shape->level]) * (shape->level == 10 ? 2 : 1);
+	if (shape->level != 1)
+		shape->chunk_bytes = 4096u << world_below(world, shape->level == 5 ? 6 : 9);
+	shape->block_bytes = world_chance(world, 50) ? 512 : 4096;
+	shape->disk_bytes = (4 + world_below(world, 3)) * MIB + world_below(world, 64) * 4096;
+	if (shape->level == 5) /* its log has room for stripes */
+		shape->disk_bytes += align_up(4ull * shape->disks * shape->chunk_bytes, MIB);
+	shape->fua_disks = world_chance(world, 50);
+	shape->write_cache = world_chance(world, 40);
+	shape->uneven = world_chance(world, 50);
+	shape->garbage = world_chance(world, 50);
+}
+
 struct machine *machine_new(struct world *world, const struct machine_shape *shape)
 {
 	struct machine *machine = aligned_alloc(_Alignof(struct machine), sizeof(*machine));
@@ -331,8 +397,13 @@ struct machine *machine_new(struct world *world, const struct machine_shape *sha
 	the_world = world;
 	machine->world = world;
 	machine->shape = *shape;
-	for (unsigned i = 0; i < shape->disks; i++)
-		machine->disks[i] = world_disk_add(world, shape->disk_bytes);
+	for (unsigned i = 0; i < shape->disks; i++) {
+		uint64_t more = shape->uneven ? world_below(world, 256) * 4096 : 0;
+
+		machine->disks[i] = world_disk_add(world, shape->disk_bytes + more);
+		if (shape->garbage)
+			world_disk_fill(world, machine->disks[i]);
+	}
 	create(machine);
 	if (machine->array)
 		machine->data = machine->array->label.data;

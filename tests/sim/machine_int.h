@@ -14,7 +14,8 @@ struct command {
 	struct iovec iov;
 	struct rangelock_hold range;
 	bool busy;
-	bool strict; /* a read that must succeed */
+	bool strict; /* it must succeed */
+	int *error;  /* where to say how it ended, or NULL */
 	uint64_t mark;
 	uint8_t buf[MACHINE_IO_MAX] __attribute__((aligned(64)));
 };
@@ -32,6 +33,7 @@ struct machine {
 	unsigned busy;
 	bool idle; /* busy == 0, for world_run_until() */
 	bool dark;
+	bool must_work, say;
 	bool done; /* an answer of the array */
 	int error;
 	char text[320];

@@ -21,6 +21,8 @@
 
 #define SECTOR 512u
 #define VALUES_MAX 64
+#define ANYTHING UINT64_MAX
+#define FOREIGN (1ull << 63) /* bytes that no write stamped, by their hash */
 
 struct values {
 	uint64_t all[VALUES_MAX];
@@ -51,7 +53,7 @@ static void set_to(struct values *values, uint64_t value)
 static bool has(const struct values *values, uint64_t value)
 {
 	for (unsigned i = 0; i < values->count; i++)
-		if (values->all[i] == value)
+		if (values->all[i] == value || values->all[i] == ANYTHING)
 			return true;
 	return false;
 }
@@ -59,8 +61,9 @@ static bool has(const struct values *values, uint64_t value)
 /* Hosts read now and then, so few values gather. */
 static void add(struct values *values, uint64_t value)
 {
-	if (has(values, value))
-		return;
+	for (unsigned i = 0; i < values->count; i++)
+		if (values->all[i] == value)
+			return;
 	assert(values->count < VALUES_MAX);
 	values->all[values->count++] = value;
 }
@@ -75,14 +78,18 @@ static void stamp(uint8_t *at, uint64_t sector, uint64_t value)
 	}
 }
 
-/* False: torn, misplaced or foreign. */
-static bool unstamp(const uint8_t *at, uint64_t sector, uint64_t *value)
+/* Torn, misplaced or foreign: a value that only what was never written can have. */
+static uint64_t unstamp(const uint8_t *at, uint64_t sector)
 {
+	uint64_t value = get_le64(at), hash = 0;
 	uint8_t whole[SECTOR];
 
-	*value = get_le64(at);
-	stamp(whole, sector, *value);
-	return memcmp(at, whole, SECTOR) == 0;
+	stamp(whole, sector, value);
+	if (!(value & FOREIGN) && memcmp(at, whole, SECTOR) == 0)
+		return value;
+	for (unsigned i = 0; i < SECTOR; i += 8)
+		hash = (hash ^ get_le64(at + i)) * 0x9e3779b97f4a7c15;
+	return (hash >> 2) | FOREIGN;
 }
 
 void oracle_write(struct oracle *oracle, uint64_t offset, uint64_t length, void *buf, bool zero)
@@ -107,6 +114,12 @@ static void sector_ended(struct oracle *oracle, struct sector *sector, enum orac
 		break;
 	case ORACLE_VOLATILE:
 		set_to(&sector->now, sector->writing);
+		add(&sector->kept, sector->writing);
+		sector->cached = true;
+		sector->ended_at = oracle->mark;
+		break;
+	case ORACLE_FAILED:
+		add(&sector->now, sector->writing);
 		add(&sector->kept, sector->writing);
 		sector->cached = true;
 		sector->ended_at = oracle->mark;
@@ -144,33 +157,40 @@ void oracle_flushed(struct oracle *oracle, uint64_t mark)
 void oracle_power_cut(struct oracle *oracle)
 {
 	for (uint64_t i = 0; i < oracle->count; i++) {
+		if (!oracle->sectors[i].cached)
+			continue;
 		oracle->sectors[i].now = oracle->sectors[i].kept;
 		oracle->sectors[i].cached = false;
 	}
 }
 
-static const char *wrong(struct oracle *oracle, uint64_t sector, const char *what, uint64_t value)
+/* Values as people know them: zeroes are 0, foreign bytes are -1, anything is -2. */
+static int64_t shown(uint64_t value)
+{
+	return value == ANYTHING ? -2 : value & FOREIGN ? -1 : (int64_t)value;
+}
+
+static const char *wrong(struct oracle *oracle, uint64_t sector, uint64_t value)
 {
 	const struct values *now = &oracle->sectors[sector].now;
 	int used = snprintf(oracle->text, sizeof(oracle->text),
-			    "sector %" PRIu64 ": %s %" PRIu64 ", may be", sector, what, value);
+			    "sector %" PRIu64 ": read %" PRId64 ", may be", sector, shown(value));
 
 	for (unsigned i = 0; i < now->count && used < (int)sizeof(oracle->text); i++)
 		used += snprintf(oracle->text + used, sizeof(oracle->text) - (size_t)used,
-				 " %" PRIu64, now->all[i]);
+				 " %" PRId64, shown(now->all[i]));
 	return oracle->text;
 }
 
 const char *oracle_read(struct oracle *oracle, uint64_t offset, uint64_t length, const void *buf)
 {
 	for (uint64_t i = 0; i < length / SECTOR; i++) {
-		uint64_t index = offset / SECTOR + i, value;
+		uint64_t index = offset / SECTOR + i;
+		uint64_t value = unstamp((const uint8_t *)buf + i * SECTOR, index);
 		struct sector *sector = &oracle->sectors[index];
 
-		if (!unstamp((const uint8_t *)buf + i * SECTOR, index, &value))
-			return wrong(oracle, index, "garbage", value);
 		if (!has(&sector->now, value))
-			return wrong(oracle, index, "read", value);
+			return wrong(oracle, index, value);
 		set_to(&sector->now, value);
 		if (!sector->cached)
 			set_to(&sector->kept, value);
@@ -187,8 +207,8 @@ struct oracle *oracle_new(uint64_t size_bytes)
 	oracle->sectors = calloc(oracle->count, sizeof(*oracle->sectors));
 	assert(oracle->sectors);
 	for (uint64_t i = 0; i < oracle->count; i++) {
-		set_to(&oracle->sectors[i].now, 0);
-		set_to(&oracle->sectors[i].kept, 0);
+		set_to(&oracle->sectors[i].now, ANYTHING);
+		set_to(&oracle->sectors[i].kept, ANYTHING);
 	}
 	return oracle;
 }

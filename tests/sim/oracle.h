@@ -3,7 +3,8 @@
  * What a host may read: for each 512-byte sector, the values that some order of events explains.
  *
  * Every write gives each of its sectors a value of its own. A write that failed or was cut may
- * have happened to each of them or not. Overlapping operations are never in flight together: the
+ * have happened to each of them or not. What was there before the first write may be anything,
+ * until it was read: then it is that. Overlapping operations are never in flight together: the
  * top of every LUN sees to that, and so does the simulated host.
  */
 #ifndef TESTS_SIM_ORACLE_H
@@ -15,6 +16,7 @@
 
 struct oracle;
 
+/* What lies there is not known. */
 struct oracle *oracle_new(uint64_t size_bytes);
 void oracle_free(struct oracle *oracle);
 
@@ -24,7 +26,8 @@ void oracle_write(struct oracle *oracle, uint64_t offset, uint64_t length, void 
 enum oracle_end {
 	ORACLE_DURABLE,  /* GOOD, and what was written has to outlive power cuts */
 	ORACLE_VOLATILE, /* GOOD, in a write cache */
-	ORACLE_UNKNOWN,  /* failed, or power was cut */
+	ORACLE_FAILED,   /* the host knows: what it reads of it may yet be lost, but for a FLUSH */
+	ORACLE_UNKNOWN,  /* power was cut */
 };
 /* The write of that range that was stamped last has ended. */
 void oracle_ended(struct oracle *oracle, uint64_t offset, uint64_t length, enum oracle_end end);

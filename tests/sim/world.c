@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wire.h"
+
 #define SLOW 20
 #define HAPPENINGS_MAX 8192 /* at once */
 
@@ -55,6 +57,7 @@ struct world {
 	unsigned disk_count;
 	unsigned life;
 	bool dark; /* power is cut */
+	uint64_t trace;
 	struct world_counts counts;
 };
 
@@ -81,6 +84,11 @@ uint64_t world_random(struct world *world)
 unsigned world_below(struct world *world, unsigned bound)
 {
 	return (unsigned)((world_random(world) >> 32) * bound >> 32);
+}
+
+void world_chance_from(struct world *world, uint64_t seed)
+{
+	world->chance = seed;
 }
 
 bool world_chance(struct world *world, unsigned percent)
@@ -186,6 +194,30 @@ static const struct env_ops world_ops = {
 
 /* --- what becomes of it --- */
 
+static void trace(struct world *world, uint64_t value)
+{
+	world->trace = (world->trace ^ value) * 0x9e3779b97f4a7c15;
+	world->trace ^= world->trace >> 29;
+}
+
+static void trace_op(struct world *world, const struct env_disk_op *op)
+{
+	trace(world, world->now_ns);
+	trace(world, (uint64_t)op->fd << 8 | op->kind);
+	trace(world, op->offset);
+	trace(world, op->length << 8 | (uint8_t)-op->result);
+	if (op->result || (op->kind != ENV_DISK_READ && op->kind != ENV_DISK_WRITE))
+		return;
+	for (unsigned i = 0; i < op->iov_count; i++)
+		for (size_t at = 0; at + 8 <= op->iov[i].iov_len; at += SIM_SECTOR)
+			trace(world, get_le64((const uint8_t *)op->iov[i].iov_base + at));
+}
+
+uint64_t world_trace(const struct world *world)
+{
+	return world->trace;
+}
+
 static int end_op(struct world *world, struct happening *end)
 {
 	struct env_disk_op *op = end->op;
@@ -213,6 +245,7 @@ static void happen(struct world *world)
 		op->result = end_op(world, next);
 	SLIST_INSERT_HEAD(&world->unused, next, free);
 	if (op) {
+		trace_op(world, op);
 		op->done(op);
 	} else {
 		work->run(work);
@@ -313,6 +346,44 @@ enum world_fault world_disk_fault_now(const struct world *world, unsigned disk)
 void world_disk_bad(struct world *world, unsigned disk, uint64_t offset, uint64_t length)
 {
 	memset(world->disks[disk].bad + offset / SIM_SECTOR, 1, length / SIM_SECTOR);
+}
+
+void world_disk_mend(struct world *world, unsigned disk)
+{
+	memset(world->disks[disk].bad, 0, world->disks[disk].size_bytes / SIM_SECTOR);
+}
+
+bool world_disk_has_bad(const struct world *world, unsigned disk)
+{
+	const struct disk *of = &world->disks[disk];
+
+	return memchr(of->bad, 1, of->size_bytes / SIM_SECTOR) != NULL;
+}
+
+bool world_disk_fill(struct world *world, unsigned disk)
+{
+	struct disk *of = &world->disks[disk];
+
+	if (!disk_forget(of))
+		return false;
+	memset(of->bad, 0, of->size_bytes / SIM_SECTOR);
+	for (uint64_t i = 0; i < of->size_bytes; i += 8)
+		put_le64(of->seen + i, world_random(world));
+	memcpy(of->stable, of->seen, of->size_bytes);
+	world->version++;
+	for (uint64_t i = 0; i < of->size_bytes / SIM_SECTOR; i++)
+		of->versions[i] = world->version;
+	return true;
+}
+
+unsigned world_writes_below(const struct world *world, uint64_t offset)
+{
+	struct happening *next;
+	unsigned count = 0;
+
+	RB_FOREACH(next, happening_tree, &((struct world *)world)->coming)
+		count += next->op && next->op->kind == ENV_DISK_WRITE && next->op->offset < offset;
+	return count;
 }
 
 uint8_t *world_disk_bytes(struct world *world, unsigned disk)

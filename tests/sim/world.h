@@ -30,6 +30,10 @@ struct env *world_env(struct world *world);
 uint64_t world_random(struct world *world);
 unsigned world_below(struct world *world, unsigned bound); /* 0 .. bound - 1 */
 bool world_chance(struct world *world, unsigned percent);
+/* From here on chance follows from SEED: what came before can be left out and changes nothing. */
+void world_chance_from(struct world *world, uint64_t seed);
+/* Of everything that disks were asked and answered until now: equal for equal lives. */
+uint64_t world_trace(const struct world *world);
 
 /* Serve the next event; false: there is none. */
 bool world_step(struct world *world);
@@ -43,6 +47,13 @@ unsigned world_disk_add(struct world *world, uint64_t size_bytes);
 uint64_t world_disk_size(const struct world *world, unsigned disk);
 /* A file descriptor for this life. */
 int world_disk_open(struct world *world, unsigned disk);
+/*
+ * Random bytes from end to end, durable: a disk that had another life, or another disk in its
+ * place. False: something is under way.
+ */
+bool world_disk_fill(struct world *world, unsigned disk);
+/* Writes under way that begin below OFFSET of their disk. */
+unsigned world_writes_below(const struct world *world, uint64_t offset);
 
 /* Faults. They last until taken back, power cuts included, unless said otherwise. */
 enum world_fault {
@@ -59,6 +70,9 @@ void world_disk_fault(struct world *world, unsigned disk, enum world_fault fault
 enum world_fault world_disk_fault_now(const struct world *world, unsigned disk);
 /* Reads of RANGE fail with -EIO until it is written. */
 void world_disk_bad(struct world *world, unsigned disk, uint64_t offset, uint64_t length);
+/* Bad ranges are none any more; whether there are any. */
+void world_disk_mend(struct world *world, unsigned disk);
+bool world_disk_has_bad(const struct world *world, unsigned disk);
 /* What a careful reader would find: the bytes that reads see; for oracles and silent faults. */
 uint8_t *world_disk_bytes(struct world *world, unsigned disk);
 /* Remember its content, and have it back later: a disk that was taken out and returns. */

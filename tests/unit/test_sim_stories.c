@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/* Named life stories of arrays on the simulated machine: faults that other storage systems had. */
+#include <check.h>
+#include <errno.h>
+
+#include "core/log.h"
+#include "raid/array_int.h"
+#include "tests/sim/machine.h"
+
+#define HOUR_NS (3600 * NS_PER_S)
+#define ALL 0xffu
+
+static struct world *world;
+static struct machine *machine;
+static struct machine_shape shape;
+
+static void quiet(enum log_level level, const char *line)
+{
+	(void)level;
+	(void)line;
+}
+
+static void holds(void)
+{
+	const char *violation = machine_violation(machine);
+
+	ck_assert_msg(!violation, "%s", violation);
+}
+
+static void begin(unsigned level, unsigned disks, bool write_cache, uint64_t seed)
+{
+	shape = (struct machine_shape){
+		.level = level,
+		.disks = disks,
+		.chunk_bytes = level == 1 ? 0 : 64 * KIB,
+		.block_bytes = 512,
+		.disk_bytes = 5 * MIB,
+		.garbage = true,
+		.write_cache = write_cache,
+	};
+	log_redirect(quiet);
+	world = world_new(seed);
+	machine = machine_new(world, &shape);
+	holds();
+}
+
+static void end(void)
+{
+	holds();
+	machine_free(machine);
+	world_free(world);
+}
+
+static struct array_info info(void)
+{
+	struct array_info now;
+
+	array_info(machine_array(machine), &now);
+	return now;
+}
+
+/* Whatever has to be copied is. */
+static void heals(void)
+{
+	uint64_t end_ns = env_now_ns(world_env(world)) + HOUR_NS;
+
+	while ((info().state != ARRAY_HEALTHY || info().regions_doubtful) &&
+	       env_now_ns(world_env(world)) < end_ns)
+		if (!world_step(world))
+			break;
+	ck_assert_int_eq(info().state, ARRAY_HEALTHY);
+	ck_assert_uint_eq(info().regions_doubtful, 0);
+}
+
+/* Healthy, everything readable and right, all copies equal. */
+static void ends_well(void)
+{
+	heals();
+	machine_read_all(machine, true);
+	machine_stop(machine);
+	machine_check_copies(machine);
+	end();
+}
+
+static void writes(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ck_assert_int_eq(machine_do(machine, IO_WRITE, world_below(world, 2000) * 1024ull,
+					    8 * KIB),
+				 0);
+}
+
+static void gone(unsigned disk)
+{
+	world_disk_fault(world, disk, WORLD_FAULT_GONE);
+}
+
+static void back(unsigned disk)
+{
+	world_disk_fault(world, disk, WORLD_FAULT_NONE);
+}
+
+static void comes_back(unsigned disk)
+{
+	back(disk);
+	ck_assert_int_eq(machine_add(machine, disk), 0);
+}
+
+/* In-sync, and a durable label says so. */
+static void is_taken_in(unsigned disk)
+{
+	while (machine_member(machine, disk) != LABEL_IN_SYNC || !machine_settled(machine))
+		ck_assert(world_step(world));
+}
+
+static void steps(unsigned count)
+{
+	while (count-- > 0 && world_step(world))
+		;
+}
+
+/* --- mirrors --- */
+
+START_TEST(of_legs_cut_one_by_one_the_last_one_counts)
+{
+	begin(1, 3, false, (uint64_t)_i);
+	heals();
+	writes(20);
+	gone(0);
+	writes(20);
+	gone(1);
+	writes(20);
+	machine_cut(machine, WORLD_CUT_ANY);
+	back(0);
+	back(1);
+	ck_assert_int_eq(machine_start(machine, 1), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, 2), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, 3), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	ends_well();
+}
+END_TEST
+
+START_TEST(the_last_leg_starts_alone)
+{
+	begin(1, 3, false, (uint64_t)_i);
+	gone(0);
+	writes(5);
+	gone(1);
+	writes(5);
+	machine_cut(machine, WORLD_CUT_ANY);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	ck_assert_int_eq(info().state, ARRAY_DEGRADED);
+	machine_read_all(machine, true);
+	comes_back(0);
+	comes_back(1);
+	ends_well();
+}
+END_TEST
+
+START_TEST(a_member_unplugged_twice_in_one_rebuild_is_copied_whole)
+{
+	begin(1, 2, false, (uint64_t)_i);
+	heals();
+	gone(1);
+	writes(30);
+	for (unsigned round = 0; round < 2; round++) {
+		comes_back(1);
+		ck_assert_int_eq(machine_member(machine, 1), LABEL_REBUILDING);
+		steps(10 + world_below(world, 60));
+		gone(1);
+		writes(30);
+		ck_assert_int_eq(machine_member(machine, 1), LABEL_FAILED);
+	}
+	comes_back(1);
+	ends_well();
+}
+END_TEST
+
+/* It is another disk to the array now: it gets everything. */
+START_TEST(a_member_removed_in_a_rebuild_is_never_read_past_it)
+{
+	unsigned all;
+
+	begin(1, 2, false, (uint64_t)_i);
+	heals();
+	gone(1);
+	writes(30);
+	comes_back(1);
+	all = info().regions_doubtful;
+	while (info().regions_doubtful > all / 2)
+		ck_assert(world_step(world));
+	ck_assert_int_eq(machine_remove(machine, 1), 0);
+	writes(30);
+	comes_back(1);
+	ck_assert_int_eq(machine_member(machine, 1), LABEL_REBUILDING);
+	ck_assert_uint_gt(info().regions_doubtful, all / 2);
+	machine_cut(machine, WORLD_CUT_ANY);
+	ck_assert_int_eq(machine_start(machine, 2), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	ends_well();
+}
+END_TEST
+
+START_TEST(an_array_waits_for_who_may_have_gone_on_alone)
+{
+	begin(1, 2, false, (uint64_t)_i);
+	heals();
+	writes(10);
+	machine_cut(machine, WORLD_CUT_ANY);
+	ck_assert_int_eq(machine_start(machine, 1), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, 2), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	ends_well();
+}
+END_TEST
+
+/* --- flushes --- */
+
+START_TEST(a_failed_flush_without_copies_is_an_error_of_all_that_follows)
+{
+	begin(0, 1, true, (uint64_t)_i);
+	writes(3);
+	ck_assert_int_eq(machine_do(machine, IO_FLUSH, 0, 0), 0);
+	writes(3);
+	world_disk_fault(world, 0, WORLD_FAULT_FLUSH);
+	ck_assert_int_ne(machine_do(machine, IO_FLUSH, 0, 0), 0);
+	ck_assert_int_ne(machine_do(machine, IO_FLUSH, 0, 0), 0);
+	ck_assert_int_ne(machine_do(machine, IO_WRITE, 0, 512), 0);
+	machine_cut(machine, WORLD_CUT_DROP);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	end();
+}
+END_TEST
+
+START_TEST(a_leg_whose_flush_failed_is_out_and_gets_all_since_the_last_good_one)
+{
+	begin(1, 2, true, (uint64_t)_i);
+	heals();
+	writes(10);
+	ck_assert_int_eq(machine_do(machine, IO_FLUSH, 0, 0), 0);
+	writes(10);
+	world_disk_fault(world, 0, WORLD_FAULT_FLUSH);
+	ck_assert_int_eq(machine_do(machine, IO_FLUSH, 0, 0), 0);
+	ck_assert_int_eq(machine_member(machine, 0), LABEL_FAILED);
+	machine_cut(machine, WORLD_CUT_DROP);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	ends_well();
+}
+END_TEST
+
+/* --- labels --- */
+
+static unsigned torn_labels(unsigned disk)
+{
+	const uint8_t *bytes = world_disk_bytes(world, disk);
+	unsigned torn = 0;
+	struct label label;
+
+	for (unsigned slot = 0; slot < LABEL_SLOTS; slot++)
+		torn += label_decode(bytes + label_slot_offset(shape.disk_bytes, slot), &label) ==
+			-EILSEQ;
+	return torn;
+}
+
+START_TEST(of_a_label_half_written_the_one_before_it_counts)
+{
+	unsigned torn = 0;
+
+	for (unsigned moment = 0; moment < 40; moment++) {
+		unsigned lost = moment % 2, left = 1 - lost;
+
+		begin(1, 2, false, moment);
+		heals();
+		writes(3);
+		gone(lost);
+		for (unsigned i = 0; i < 4; i++)
+			machine_submit(machine);
+		for (unsigned i = 0; i < 1000 && !world_writes_below(world, 2 * LABEL_SIZE); i++)
+			steps(1);
+		steps(moment / 2 % 5);
+		machine_cut(machine, WORLD_CUT_ANY);
+		ck_assert_uint_eq(torn_labels(lost), 0);
+		torn += torn_labels(left) != 0;
+		back(lost);
+		ck_assert_int_eq(machine_start(machine, ALL), 0);
+		machine_read_all(machine, true);
+		ends_well();
+	}
+	ck_assert_uint_gt(torn, 5);
+}
+END_TEST
+
+/* A label says where it comes from until it is on all its members; then that is forgotten. */
+START_TEST(what_a_disk_that_dropped_out_remembers_is_no_second_history)
+{
+	begin(1, 3, false, (uint64_t)_i);
+	heals();
+	machine_cut(machine, WORLD_CUT_ANY);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	steps((unsigned)_i * 7);
+	gone(2);
+	writes(2);
+	machine_cut(machine, WORLD_CUT_ANY);
+	back(2);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(machine_start(machine, 3), 0);
+		writes(2);
+		machine_cut(machine, WORLD_CUT_ANY);
+	}
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	ends_well();
+}
+END_TEST
+
+START_TEST(a_disk_that_is_a_member_is_not_added_again)
+{
+	begin(1, 2, false, 1);
+	heals();
+	ck_assert_int_eq(machine_add(machine, 0), -EEXIST);
+	ck_assert_int_eq(info().state, ARRAY_HEALTHY);
+	ends_well();
+}
+END_TEST
+
+START_TEST(a_member_may_come_and_go_often)
+{
+	begin(1, 2, false, 1);
+	heals();
+	for (unsigned i = 0; i < 40; i++) {
+		gone(1);
+		writes(1);
+		comes_back(1);
+		heals();
+	}
+	ends_well();
+}
+END_TEST
+
+/* --- dirty regions --- */
+
+/* The one that came back last had no part in the writes that the other one missed. */
+START_TEST(who_comes_back_knows_what_others_miss)
+{
+	begin(1, 3, false, (uint64_t)_i);
+	heals();
+	gone(0);
+	gone(1);
+	writes(20);
+	comes_back(1);
+	is_taken_in(1);
+	gone(2);
+	writes(1);
+	machine_cut(machine, WORLD_CUT_ANY);
+	back(0);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	is_taken_in(0);
+	machine_read_all(machine, true);
+	comes_back(2);
+	ends_well();
+}
+END_TEST
+
+START_TEST(what_was_made_equal_is_not_doubtful_in_the_next_life)
+{
+	begin(1, 2, false, (uint64_t)_i);
+	heals();
+	writes(5);
+	machine_cut(machine, WORLD_CUT_ANY);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	ck_assert_uint_gt(info().regions_doubtful, 0);
+	heals();
+	machine_stop(machine);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	ck_assert_uint_eq(info().regions_doubtful, 0);
+	ends_well();
+}
+END_TEST
+
+START_TEST(nobody_could_read_a_short_last_region_and_it_comes_to_rest)
+{
+	begin(1, 2, false, (uint64_t)_i);
+	heals();
+	world_disk_bad(world, 0, shape.disk_bytes - 128 * KIB, 4096);
+	world_disk_bad(world, 1, shape.disk_bytes - 128 * KIB, 4096);
+	ck_assert_int_eq(machine_do(machine, IO_WRITE, info().size_bytes - 512, 512), 0);
+	machine_cut(machine, WORLD_CUT_ANY);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	world_run_for(world, 60 * NS_PER_S);
+	ck_assert_uint_eq(info().regions_doubtful, 1);
+	ck_assert(machine_array(machine)->resync);
+	end();
+}
+END_TEST
+
+/* --- reads while copies are made equal --- */
+
+START_TEST(reads_are_right_while_a_leg_comes_in)
+{
+	begin(_i % 2 ? 1 : 10, _i % 2 ? 2 : 4, false, (uint64_t)_i);
+	for (unsigned round = 0; round < 3; round++) {
+		gone(1);
+		writes(10);
+		comes_back(1);
+		while (machine_member(machine, 1) != LABEL_IN_SYNC) {
+			machine_submit(machine);
+			steps(3);
+			holds();
+		}
+		ck_assert(machine_drain(machine));
+	}
+	ends_well();
+}
+END_TEST
+
+START_TEST(reads_are_stable_while_a_leg_fails_in_the_first_resync)
+{
+	begin(_i % 2 ? 1 : 10, _i % 2 ? 3 : 4, false, (uint64_t)_i);
+	for (unsigned i = 0; i < 60; i++) {
+		if (i == 20)
+			world_disk_fault(world, (unsigned)_i % 2, WORLD_FAULT_WRITES);
+		machine_look(machine);
+		machine_submit(machine);
+		steps(20);
+		holds();
+	}
+	ck_assert(machine_drain(machine));
+	machine_cut(machine, WORLD_CUT_ANY);
+	back((unsigned)_i % 2);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	ends_well();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sim_stories");
+	TCase *tcase = tcase_create("sim_stories");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, of_legs_cut_one_by_one_the_last_one_counts, 0, 8);
+	tcase_add_loop_test(tcase, the_last_leg_starts_alone, 0, 4);
+	tcase_add_loop_test(tcase, a_member_unplugged_twice_in_one_rebuild_is_copied_whole, 0, 8);
+	tcase_add_loop_test(tcase, a_member_removed_in_a_rebuild_is_never_read_past_it, 0, 4);
+	tcase_add_loop_test(tcase, an_array_waits_for_who_may_have_gone_on_alone, 0, 2);
+	tcase_add_loop_test(tcase, a_failed_flush_without_copies_is_an_error_of_all_that_follows, 0,
+			    4);
+	tcase_add_loop_test(
+		tcase, a_leg_whose_flush_failed_is_out_and_gets_all_since_the_last_good_one, 0, 4);
+	tcase_add_test(tcase, of_a_label_half_written_the_one_before_it_counts);
+	tcase_add_loop_test(tcase, what_a_disk_that_dropped_out_remembers_is_no_second_history, 0,
+			    8);
+	tcase_add_test(tcase, a_disk_that_is_a_member_is_not_added_again);
+	tcase_add_test(tcase, a_member_may_come_and_go_often);
+	tcase_add_loop_test(tcase, who_comes_back_knows_what_others_miss, 0, 4);
+	tcase_add_loop_test(tcase, what_was_made_equal_is_not_doubtful_in_the_next_life, 0, 2);
+	tcase_add_loop_test(tcase, nobody_could_read_a_short_last_region_and_it_comes_to_rest, 0,
+			    2);
+	tcase_add_loop_test(tcase, reads_are_right_while_a_leg_comes_in, 0, 8);
+	tcase_add_loop_test(tcase, reads_are_stable_while_a_leg_fails_in_the_first_resync, 0, 8);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
