@@ -200,10 +200,22 @@ int machine_start(struct machine *machine, uint32_t present)
 	return 0;
 }
 
+/* A disk that was out may have come back in another role. */
+static void note_roles(struct machine *machine)
+{
+	for (unsigned i = 0; i < LABEL_ROLES_MAX; i++) {
+		const struct member *member = machine->array->roles[i];
+
+		if (member)
+			machine->in_role[i] = (unsigned)atoi(member->name + 1);
+	}
+}
+
 void machine_stop(struct machine *machine)
 {
 	if (!machine->array)
 		return;
+	note_roles(machine);
 	if (machine->lock) {
 		rangelock_free(machine->lock);
 		machine->lock = NULL;
@@ -291,14 +303,20 @@ uint64_t machine_data_offset(const struct machine *machine)
 
 /* --- what became of it --- */
 
+static const uint8_t *data_in_role(struct machine *machine, unsigned role)
+{
+	unsigned disk = machine->disks[machine->in_role[role]];
+
+	return world_disk_bytes(machine->world, disk) + machine->data.offset;
+}
+
 static bool all_alike(struct machine *machine, unsigned first, unsigned count, uint64_t *at)
 {
 	const struct label_area *data = &machine->data;
-	const uint8_t *a = world_disk_bytes(machine->world, machine->disks[first]) + data->offset;
+	const uint8_t *a = data_in_role(machine, first);
 
 	for (unsigned i = 1; i < count; i++) {
-		const uint8_t *b =
-			world_disk_bytes(machine->world, machine->disks[first + i]) + data->offset;
+		const uint8_t *b = data_in_role(machine, first + i);
 
 		for (*at = 0; *at < data->length; *at += SIM_SECTOR)
 			if (memcmp(a + *at, b + *at, SIM_SECTOR) != 0)

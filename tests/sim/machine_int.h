@@ -26,6 +26,7 @@ struct machine {
 	unsigned disks[SIM_DISKS_MAX];
 	struct array *array;
 	struct label_area data;
+	unsigned in_role[LABEL_ROLES_MAX]; /* which disk was, when it was stopped last */
 	uuid_t uuid;
 	struct oracle *oracle;
 	struct rangelock *lock;
