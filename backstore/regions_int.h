@@ -55,7 +55,7 @@ struct regions {
 	bool flushing;
 	bool ending;  /* regions_quiesce() */
 	bool reflush; /* the flush in flight began before that */
-	int error;   /* pages cannot be stored any more */
+	int error;    /* pages cannot be stored any more */
 	struct region *all;
 	struct page *pages;
 	STAILQ_HEAD(, region_hold) waiting; /* reserved, their bits on the way */

@@ -9,6 +9,8 @@
  *  1. (I10) What a member lacks is durably doubtful before a label names it as rebuilding.
  *  2. A disk whose entry says FAILED lacks what is dirty; any other disk lacks everything. Whose
  *     role somebody else took, is REMOVED: it comes back as any other disk.
+ *  3. Nothing is written to a disk that comes before a durable label excludes what it was: else
+ *     its old label could still make it a member that holds what it held.
  *
  * Not here: bringing it up to date (resync.c), being found bad (membership.c).
  */
@@ -216,6 +218,8 @@ static void enter(struct change *change, const struct label *label, bool known)
 		add_label(change);
 }
 
+static void probe_when_settled(struct change *change);
+
 static void probed(void *arg, int error, const struct label *label)
 {
 	struct change *change = arg;
@@ -225,7 +229,9 @@ static void probed(void *arg, int error, const struct label *label)
 	bool known = index >= 0;
 	int role = free_role(array);
 
-	if (array->ending) {
+	if (!membership_settled(array)) {
+		probe_when_settled(change);
+	} else if (array->ending) {
 		tell(change, -EBUSY, "it is being stopped");
 	} else if (present(array, own)) {
 		tell(change, -EEXIST, "%s is a member already", change->name);
@@ -250,18 +256,38 @@ static void probed(void *arg, int error, const struct label *label)
 	}
 }
 
+static void settled_before(struct settle_wait *wait, int error)
+{
+	struct change *change = container_of(wait, struct change, settle);
+
+	if (error)
+		tell(change, -EIO, "no label can be written any more");
+	else
+		probe_when_settled(change);
+}
+
+static void probe_when_settled(struct change *change)
+{
+	struct array *array = change->array;
+
+	if (membership_settled(array)) {
+		change->settle.fn = settled;
+		if (array_probe(array->env, change->disk.blk, probed, change) < 0)
+			tell(change, -ENOMEM, "out of memory");
+	} else {
+		change->settle.fn = settled_before;
+		membership_wait(array, &change->settle);
+	}
+}
+
 int array_add(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg)
 {
 	struct change *change = change_new(array, disk, done, arg);
 
 	if (!change)
 		return -ENOMEM;
-	if (array_probe(array->env, disk->blk, probed, change) == 0)
-		return 0;
-	blk_unref(change->disk.blk);
-	free(change);
-	array_change_ended(array);
-	return -ENOMEM;
+	probe_when_settled(change);
+	return 0;
 }
 
 /* --- remove --- */
