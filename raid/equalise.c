@@ -55,6 +55,7 @@ struct equaliser {
 	int error;
 	struct rangelock_hold range;
 	struct settle_wait settle;
+	unsigned sources; /* legs that the piece is read from */
 	unsigned pending;
 	struct copy copies[MIRROR_LEGS_MAX];
 };
@@ -185,6 +186,7 @@ static void next_piece(struct equaliser *eq)
 {
 	unsigned legs = 0;
 
+	eq->sources = 0;
 	if (eq->at == eq->end) {
 		request_end(eq);
 		return;
@@ -194,6 +196,7 @@ static void next_piece(struct equaliser *eq)
 
 		copy->member = mirror_leg(eq->mirror, i);
 		copy->was_read = copy->member && copy->member->state == MEMBER_IN_SYNC;
+		eq->sources += copy->was_read;
 		legs += copy->member != NULL;
 	}
 	if (legs < 2) {
@@ -258,6 +261,11 @@ static void next_request(struct equaliser *eq)
 		request_begin(eq, eq->io->offset, eq->io->length);
 	else if (eq->resync.done)
 		request_begin(eq, eq->resync.offset, eq->resync.length);
+}
+
+bool equaliser_changes_sources(const struct equaliser *eq)
+{
+	return eq->sources > 1;
 }
 
 void equaliser_read(struct equaliser *eq, struct io *io, bool heal)

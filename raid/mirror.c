@@ -278,13 +278,27 @@ void mirror_read(struct mirror *mirror, struct io *io, bool final)
 		read_leg(mirror, io, (unsigned)leg, final ? last_read_done : read_done);
 }
 
+/*
+ * Several legs count, or would after a crash; or did when a copy began that still may change what
+ * the last one has. Else the others are being rebuilt from the one that is read.
+ */
+static bool must_be_equal(const struct mirror *mirror)
+{
+	unsigned in_sync = 0;
+
+	for (unsigned i = 0; i < mirror->count; i++)
+		in_sync += mirror_leg(mirror, i) && mirror_leg(mirror, i)->state == MEMBER_IN_SYNC;
+	return in_sync > 1 || !membership_settled(mirror->array) ||
+	       equaliser_changes_sources(mirror->equaliser);
+}
+
 static void mirror_submit(struct blk *blk, struct io *io)
 {
 	struct mirror *mirror = mirror_of(blk);
 
 	if (io->op == IO_FLUSH || io_op_modifies(io->op))
 		fan_begin(mirror->fans, io);
-	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) &&
+	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) && must_be_equal(mirror) &&
 		 regions_doubtful(mirror->array->regions, io->offset, io->length))
 		equaliser_read(mirror->equaliser, io, false);
 	else

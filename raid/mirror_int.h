@@ -35,6 +35,9 @@ void mirror_read(struct mirror *mirror, struct io *io, bool final);
 /* Make IO's range equal, then read it. HEAL: because a leg could not read it. */
 void equaliser_read(struct equaliser *equaliser, struct io *io, bool heal);
 
+/* Whether a piece is under way that may change what an in-sync leg has. */
+bool equaliser_changes_sources(const struct equaliser *equaliser);
+
 struct equaliser *equaliser_new(struct mirror *mirror);
 void equaliser_free(struct equaliser *equaliser);
 
