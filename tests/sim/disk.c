@@ -209,13 +209,13 @@ int disk_end(struct disk *disk, const struct env_disk_op *op, struct change *cha
 
 bool disk_forget(struct disk *disk)
 {
-	const struct change *change;
+	struct change *change, *next;
 
 	TAILQ_FOREACH(change, &disk->changes, link)
 		if (!change->version)
 			return false;
-	while (!TAILQ_EMPTY(&disk->changes))
-		change_free(disk, TAILQ_FIRST(&disk->changes));
+	TAILQ_FOREACH_SAFE(change, &disk->changes, link, next)
+		change_free(disk, change);
 	return true;
 }
 
