@@ -330,15 +330,14 @@ static void check_parity(struct machine *machine)
 	const struct label_area *data = &machine->data;
 	char text[96];
 
-	for (uint64_t at = data->offset; at < data->offset + data->length; at++) {
+	for (uint64_t at = 0; at < data->length; at++) {
 		uint8_t sum = 0;
 
-		for (unsigned i = 0; i < machine->shape.disks; i++)
-			sum ^= world_disk_bytes(machine->world, machine->disks[i])[at];
+		for (unsigned role = 0; role < machine->shape.disks; role++)
+			sum ^= data_in_role(machine, role)[at];
 		if (!sum)
 			continue;
-		snprintf(text, sizeof(text), "parity is wrong at %llu of the data area",
-			 (unsigned long long)(at - data->offset));
+		snprintf(text, sizeof(text), "parity is wrong at %" PRIu64 " of the data area", at);
 		machine_violated(machine, text);
 		return;
 	}
@@ -387,9 +386,11 @@ struct array *machine_array(struct machine *machine)
 
 void machine_shape_any(struct world *world, int level, struct machine_shape *shape)
 {
-	static const unsigned levels[] = { 0, 1, 1, 1, 5, 5, 5, 5, 10, 10, 10 };
+	static const unsigned levels[] = { 0, 1, 1, 1, 10, 10, 10 };
 	static const unsigned few[] = { [0] = 1, [1] = 2, [5] = 3, [10] = 4 };
-	static const unsigned kinds[] = { [0] = 5, [1] = 3, [5] = 4, [10] = 3 }; /* 1-5 2-4 3-6 4,6,8 */
+	static const unsigned kinds[] = {
+		[0] = 5, [1] = 3, [5] = 4, [10] = 3
+	}; /* 1-5 2-4 3-6 4,6,8 */
 
 	shape->level = level >= 0 ? (unsigned)level : levels[world_below(world, ARRAY_LEN(levels))];
 	shape->disks = few[shape->level] +
