@@ -3,7 +3,7 @@
  * Control methods for fault rules: `yokectl fault add|list|remove`.
  *
  * They exist in every yoked and refuse with a reason where `faults = true` is
- * not in the configuration: then no backing has a filter.
+ * not in the configuration: then no backing and no disk has a filter.
  *
  * Not here: what a rule does (backstore/fault.h).
  */
@@ -151,25 +151,59 @@ static bool parse_rule(struct ctl_request *request, struct fault_rule *rule)
 	return parse_numbers(request, rule);
 }
 
+/* ---- what has a filter: backings, and disks that are open */
+
+typedef void filter_fn(void *arg, const char *name, struct fault *filter);
+
+static void each_filter(struct yoked *yoked, filter_fn *fn, void *arg)
+{
+	struct store *store;
+	struct disk *disk;
+
+	if (!yoked->faults)
+		return;
+	TAILQ_FOREACH(store, &yoked->stores, link)
+		if (!store->array)
+			fn(arg, store->name, fault_of(store->blk));
+	TAILQ_FOREACH(disk, disks_list(yoked->disks), link)
+		if (!disk->store && disk->blk)
+			fn(arg, disk->name, fault_of(disk->blk));
+}
+
+/* NULL: none such, REQUEST is answered. */
+static struct fault *filter_named(struct yoked *yoked, const char *name,
+				  struct ctl_request *request)
+{
+	struct store *store = store_find(yoked, name);
+	struct disk *disk = *name == '/' ? disks_find(yoked->disks, name) : NULL;
+
+	if (store)
+		return fault_of(store->blk);
+	if (disk && disk->blk)
+		return fault_of(disk->blk);
+	if (*name == '/')
+		ctl_fail(request, -ENOENT, "fault: %s: no disk of an array. See yokectl disk list",
+			 name);
+	else
+		ctl_fail(request, -ENOENT, "fault: no backing \"%s\". See yokectl backing list",
+			 name);
+	return NULL;
+}
+
 static void fault_add_run(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
-	const char *backing = ctl_string(request, "backing");
-	struct store *store = store_find(yoked, backing);
 	struct fault_rule rule;
+	struct fault *filter;
 	uint64_t number;
 	char id[24];
 
 	if (!faults_enabled(yoked, request))
 		return;
-	if (!store) {
-		ctl_fail(request, -ENOENT, "fault: no backing \"%s\". See yokectl backing list",
-			 backing);
+	filter = filter_named(yoked, ctl_string(request, "backing"), request);
+	if (!filter || !parse_rule(request, &rule))
 		return;
-	}
-	if (!parse_rule(request, &rule))
-		return;
-	number = fault_add(fault_of(store->blk), &rule);
+	number = fault_add(filter, &rule);
 	if (!number) {
 		ctl_fail(request, -EINVAL,
 			 "fault: %s: not what each of its requests can end in. Name another --op",
@@ -183,7 +217,7 @@ static void fault_add_run(void *arg, struct ctl_request *request)
 
 struct listing {
 	json_t *rows;
-	const struct store *store;
+	const char *name;
 };
 
 static void fault_row(void *arg, uint64_t id, const struct fault_rule *rule, uint64_t hits,
@@ -200,41 +234,56 @@ static void fault_row(void *arg, uint64_t id, const struct fault_rule *rule, uin
 	json_array_append_new(
 		listing->rows,
 		json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", text,
-			  "backing", listing->store->name, "kind", kinds[rule->kind].name, "op", op,
+			  "backing", listing->name, "kind", kinds[rule->kind].name, "op", op,
 			  "offset", (json_int_t)rule->offset, "length", (json_int_t)rule->length,
 			  "count_left", (json_int_t)rule->count, "delay_ms",
 			  (json_int_t)(rule->delay_ns / NS_PER_MS), "hits", (json_int_t)hits,
 			  "held", (json_int_t)held));
 }
 
+static void list_filter(void *arg, const char *name, struct fault *filter)
+{
+	struct listing *listing = arg;
+
+	listing->name = name;
+	fault_each(filter, fault_row, listing);
+}
+
 static void fault_list_run(void *arg, struct ctl_request *request)
 {
-	struct yoked *yoked = arg;
 	struct listing listing = { .rows = json_array() };
 
-	TAILQ_FOREACH(listing.store, &yoked->stores, link)
-		if (yoked->faults && !listing.store->array)
-			fault_each(fault_of(listing.store->blk), fault_row, &listing);
+	each_filter(arg, list_filter, &listing);
 	ctl_reply(request,
 		  json_pack("{s:s, s:o}", "schema", "yoke.fault.list/1", "faults", listing.rows));
+}
+
+struct removal {
+	uint64_t id;
+	bool found;
+};
+
+static void remove_from(void *arg, const char *name, struct fault *filter)
+{
+	struct removal *removal = arg;
+
+	(void)name;
+	removal->found |= fault_remove(filter, removal->id);
 }
 
 static void fault_remove_run(void *arg, struct ctl_request *request)
 {
 	struct yoked *yoked = arg;
 	const char *text = ctl_string(request, "id");
-	struct store *store;
-	bool found = false;
+	struct removal removal = { 0 };
 	char *end;
-	uint64_t id;
 
 	if (!faults_enabled(yoked, request))
 		return;
-	id = strtoull(text, &end, 10);
+	removal.id = strtoull(text, &end, 10);
 	if (end != text && !*end)
-		TAILQ_FOREACH(store, &yoked->stores, link)
-			found |= !store->array && fault_remove(fault_of(store->blk), id);
-	if (!found) {
+		each_filter(yoked, remove_from, &removal);
+	if (!removal.found) {
 		ctl_fail(request, -ENOENT, "fault: no rule \"%s\". See yokectl fault list", text);
 		return;
 	}
@@ -259,7 +308,7 @@ void faults_register(struct yoked *yoked)
 	};
 	static const struct ctl_param remove_params[] = { { "id", CTL_STRING, true }, { 0 } };
 	static const struct ctl_command commands[] = {
-		{ "fault.add", "make a backing misbehave", add_params, fault_add_run },
+		{ "fault.add", "make a backing or disk misbehave", add_params, fault_add_run },
 		{ "fault.list", "fault rules and how often they acted", NULL, fault_list_run },
 		{ "fault.remove", "end a fault; what it held goes on", remove_params,
 		  fault_remove_run },

@@ -23,6 +23,7 @@ node "e2e" {
   state_dir = "$T/state"
   control   = "$T/yoked.sock"
   disks     = { "$T/d*.img" }
+  faults    = true
 }
 portal "left" { listen = { "127.0.0.1:$port" } group = 1 }
 target "iqn.2026-11.org.yoke:e2e" {
@@ -82,6 +83,17 @@ without_one() {
 	rm -r "$T/copy"
 }
 
+# One member of each array, another than without_one() leaves out, is slow: when the kill comes there
+# is much that the others have and it has not.
+slow_one() {
+	local round=$1 lun members
+	for lun in "${!levels[@]}"; do
+		read -r _ members <<<"${levels[$lun]}"
+		ctl fault add "$T/d$lun-$(((round + 1) % members)).img" delay --delay 30ms \
+			--op write >/dev/null
+	done
+}
+
 for ((round = 1; round <= rounds; round++)); do
 	wait_for 30 all_online || fail "round $round: $(ctl lun list; ctl status)"
 	check=(--check-journal --no-fill)
@@ -89,6 +101,7 @@ for ((round = 1; round <= rounds; round++)); do
 	[ $round = 1 ] && check=() filled=$((8 * 1024 / 256))
 	(bench --time 300s "${check[@]}") >"$T/out" 2>"$T/err" </dev/null &
 	bench_pid=$!
+	[ $((round % 5)) != 2 ] || slow_one $round
 	wait_for 60 loaded || fail "round $round: no load: $(cat "$T/err")"
 	alive $bench_pid || fail "round $round: $(tail -c 2000 "$T/out" "$T/err")"
 	kill_yoked
