@@ -101,13 +101,13 @@ for ((round = 1; round <= rounds; round++)); do
 	[ $round = 1 ] && check=() filled=$((8 * 1024 / 256))
 	(bench --time 300s "${check[@]}") >"$T/out" 2>"$T/err" </dev/null &
 	bench_pid=$!
-	[ $((round % 5)) != 2 ] || slow_one $round
+	[ $((round % 3)) != 2 ] || slow_one $round
 	wait_for 60 loaded || fail "round $round: no load: $(cat "$T/err")"
 	alive $bench_pid || fail "round $round: $(tail -c 2000 "$T/out" "$T/err")"
 	kill_yoked
 	kill -KILL $bench_pid
 	wait $bench_pid 2>/dev/null || true
-	[ $((round % 5)) != 2 ] || without_one $round
+	[ $((round % 3)) != 2 ] || without_one $round
 	start_yoked "$T/yoke.conf"
 done
 
