@@ -67,7 +67,8 @@ static bool known(const struct raid5 *raid5, uint64_t offset, uint64_t length)
 	unsigned role = raid5_data_role(raid5->roles, stripe, (unsigned)(chunk % raid5->columns));
 	uint64_t from = offset & (raid5->chunk_bytes - 1);
 
-	return raid5_known(raid5, role, stripe, from, from + length);
+	return raid5_known(raid5, role, stripe, from, from + length) &&
+	       !loss_broken_stripe(raid5->stripes, stripe);
 }
 
 static void read_done(struct io *io, void *arg)

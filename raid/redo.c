@@ -20,6 +20,7 @@
  */
 #include "raid/redo.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ struct redo {
 
 	struct env_defer pump;
 	struct env_timer patience;
-	bool writing, impatient;
+	bool writing, impatient, stays;
 	unsigned queued, expected;
 	uint64_t batch_from, batch_first, batch_bytes, batch_skipped;
 	struct io io;
@@ -108,6 +109,12 @@ void redo_over(struct redo *redo, struct redo_entry *entry, bool durable)
 	release(redo);
 	if (!durable && redo->used > redo->conf.area.length / 2)
 		redo->conf.flush(redo->conf.arg);
+}
+
+void redo_stay(struct redo *redo)
+{
+	redo->stays = true;
+	pump_later(redo);
 }
 
 void redo_flushed(struct redo *redo, uint64_t flush)
@@ -389,7 +396,9 @@ static void pump(struct env_defer *defer)
 	}
 	if (!batch_records(redo)) {
 		redo->counts.waits++;
-		if (slot_of(redo, redo->oldest)->over)
+		if (redo->stays)
+			redo_refuse(redo, -EIO);
+		else if (slot_of(redo, redo->oldest)->over)
 			redo->conf.flush(redo->conf.arg);
 		return;
 	}

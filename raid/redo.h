@@ -118,6 +118,8 @@ void redo_write(struct redo *redo, struct redo_entry *entry);
  * so. Not called where it never was durable.
  */
 void redo_over(struct redo *redo, struct redo_entry *entry, bool durable);
+/* Some record stays until the next start: who finds no room any more gets -EIO. */
+void redo_stay(struct redo *redo);
 /* Flush number FLUSH has succeeded: the devices hold what was over before it began. */
 void redo_flushed(struct redo *redo, uint64_t flush);
 /* The flush that would make room cannot be had: who waits for it gets ERROR. */

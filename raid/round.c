@@ -46,8 +46,13 @@ static void finish(struct stripe *stripe, int error)
 	struct round *round = &stripe->round;
 	struct raid5_counts *counts = &stripe->all->counts;
 
-	if (round->logged)
+	if (error && round->sent && round->plan != PLAN_DATA_ONLY) {
+		loss_break(stripe);
+		if (round->logged)
+			redo_stay(round->log);
+	} else if (round->logged) {
 		redo_over(round->log, &round->entry, round->flags & IO_FUA);
+	}
 	regions_leave(stripe->all->array->regions, &round->region, error && round->sent);
 	stripe_give_memory(stripe);
 	if (!error) {
@@ -218,7 +223,7 @@ static void plan(struct stripe *stripe)
 	struct round *round = &stripe->round;
 
 	stripe_give_memory(stripe);
-	if (!choose(stripe)) {
+	if (loss_broken(stripe->all) || !choose(stripe)) {
 		finish(stripe, -EIO);
 		return;
 	}
@@ -414,8 +419,10 @@ static void entry_done(struct redo_entry *entry, int error)
 		write_out(stripe);
 	else if (membership_failed(stripe->all->array, round->log_member, error, "log"))
 		plan(stripe);
-	else
+	else {
+		loss_break(stripe); /* who knows what the log has of it */
 		finish(stripe, error);
+	}
 }
 
 void round_log(struct stripe *stripe)
@@ -424,7 +431,7 @@ void round_log(struct stripe *stripe)
 	struct member *member = stripe->all->array->roles[stripe->parity_role];
 	struct redo_entry *entry = &round->entry;
 
-	if (!member) {
+	if (!member || loss_broken(stripe->all)) {
 		plan(stripe);
 		return;
 	}

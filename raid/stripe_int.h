@@ -130,6 +130,7 @@ struct job {
 	int error;
 };
 
+#define STRIPES 256u
 #define STRIPE_JOBS 4u
 #define STRIPE_STREAMS 8u
 #define STRIPE_BUCKETS 512u
@@ -167,6 +168,10 @@ struct stripes {
 		struct env_defer tell;
 	} equalise;
 	struct job jobs[STRIPE_JOBS];
+
+	/* Stripes that only the log can make whole, at the next start (loss.c). */
+	uint64_t broken[STRIPES];
+	unsigned broken_count;
 
 	/* Flushes have numbers, so that the logs know which covers what. */
 	uint64_t flush_begun, flush_good;
@@ -231,6 +236,18 @@ void round_log(struct stripe *stripe);
 void round_fail(struct stripe *stripe, int error);
 
 /* ---- loss.c */
+
+/*
+ * What STRIPE's round logged may not be in its place, and the array cannot do without who failed:
+ * from now on nothing of the stripe is read, and nothing is written, until the log is replayed.
+ */
+void loss_break(struct stripe *stripe);
+static inline bool loss_broken(const struct stripes *stripes)
+{
+	return stripes->broken_count > 0;
+}
+/* Whether stripe NUMBER is one of those. */
+bool loss_broken_stripe(const struct stripes *stripes, uint64_t number);
 
 /* Whether the round writes what was lost: it is held then before it is answered. */
 bool loss_touched(const struct stripe *stripe);

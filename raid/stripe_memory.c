@@ -15,7 +15,6 @@
 
 #include "raid/stripe_int.h"
 
-#define STRIPES 256u
 #define OPS 256u
 #define PARTS 1024u
 #define BUFFERS (16 * MIB)

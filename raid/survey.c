@@ -238,6 +238,11 @@ void survey_start(struct stripe *stripe)
 {
 	struct round *round = &stripe->round;
 
+	if (loss_broken_stripe(stripe->all, stripe->number) ||
+	    (round->kind == ROUND_EQUALISE && loss_broken(stripe->all))) {
+		stripe_round_end(stripe, -EIO);
+		return;
+	}
 	round->error = 0;
 	round->has_memory = false;
 	round->pending = 0;
