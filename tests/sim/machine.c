@@ -401,6 +401,7 @@ void machine_shape_any(struct world *world, int level, struct machine_shape *sha
 	shape->disk_bytes = (4 + world_below(world, 3)) * MIB + world_below(world, 64) * 4096;
 	if (shape->level == 5) /* its log has room for stripes */
 		shape->disk_bytes += align_up(4ull * shape->disks * shape->chunk_bytes, MIB);
+	shape->intent = shape->level == 5 && world_chance(world, 50);
 	shape->fua_disks = world_chance(world, 50);
 	shape->write_cache = world_chance(world, 40);
 	shape->uneven = world_chance(world, 50);

@@ -34,6 +34,7 @@ struct sector {
 	uint64_t writing;  /* value of the write under way; 0: none, or of zeroes */
 	uint64_t ended_at; /* mark of the last one that ended GOOD */
 	bool cached;       /* kept differs */
+	bool torn; /* a write that was not held ended badly; it was not read or written since */
 };
 
 struct oracle {
@@ -129,6 +130,7 @@ static void sector_ended(struct oracle *oracle, struct sector *sector, enum orac
 		add(&sector->kept, sector->writing);
 		break;
 	}
+	sector->torn = end == ORACLE_FAILED || end == ORACLE_UNKNOWN;
 }
 
 void oracle_ended(struct oracle *oracle, uint64_t offset, uint64_t length, enum oracle_end end)
@@ -161,6 +163,7 @@ void oracle_power_cut(struct oracle *oracle)
 			continue;
 		oracle->sectors[i].now = oracle->sectors[i].kept;
 		oracle->sectors[i].cached = false;
+		oracle->sectors[i].torn = true;
 	}
 }
 
@@ -192,10 +195,22 @@ const char *oracle_read(struct oracle *oracle, uint64_t offset, uint64_t length,
 		if (!has(&sector->now, value))
 			return wrong(oracle, index, value);
 		set_to(&sector->now, value);
+		sector->torn = false;
 		if (!sector->cached)
 			set_to(&sector->kept, value);
 	}
 	return NULL;
+}
+
+const char *oracle_read_failed(struct oracle *oracle, uint64_t offset, uint64_t length)
+{
+	for (uint64_t i = 0; i < length / SECTOR; i++)
+		if (oracle->sectors[offset / SECTOR + i].torn)
+			return NULL;
+	snprintf(oracle->text, sizeof(oracle->text),
+		 "sectors %" PRIu64 "+%" PRIu64 ": a read failed, and nothing tore them",
+		 offset / SECTOR, length / SECTOR);
+	return oracle->text;
 }
 
 struct oracle *oracle_new(uint64_t size_bytes)

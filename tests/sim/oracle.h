@@ -39,6 +39,12 @@ void oracle_flushed(struct oracle *oracle, uint64_t mark);
 /* Power is cut: what is in a cache may be lost. Writes in flight have been ended as UNKNOWN. */
 void oracle_power_cut(struct oracle *oracle);
 
+/*
+ * A read failed. NULL: it may, since a write of it failed or was cut, and what of it is torn may
+ * be lost; else a text. For arrays that say so: full_stripe_log=intent.
+ */
+const char *oracle_read_failed(struct oracle *oracle, uint64_t offset, uint64_t length);
+
 /* What was read. NULL: it may be so; else a text of what is wrong, valid until the next call. */
 const char *oracle_read(struct oracle *oracle, uint64_t offset, uint64_t length, const void *buf);
 

@@ -91,13 +91,13 @@ static void show_seed(const struct scenario_how *how, const struct scenario_resu
 	const struct machine_shape *shape = &result->shape;
 
 	printf("seed %" PRIu64 ", level %u, %u disks of %" PRIu64
-	       "K%s%s, chunk %uK, blocks of %u%s%s:"
+	       "K%s%s, chunk %uK, blocks of %u%s%s%s:"
 	       " %s\n",
 	       how->seed, shape->level, shape->disks, shape->disk_bytes / KIB,
 	       shape->uneven ? " and more" : "", shape->garbage ? " with something on them" : "",
 	       shape->chunk_bytes / (unsigned)KIB, shape->block_bytes,
-	       shape->fua_disks ? ", FUA" : "", shape->write_cache ? ", a write cache" : "",
-	       result->violation);
+	       shape->intent ? ", intents" : "", shape->fua_disks ? ", FUA" : "",
+	       shape->write_cache ? ", a write cache" : "", result->violation);
 }
 
 static void show_broken(const struct options *options, const struct scenario_how *how,
