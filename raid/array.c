@@ -20,6 +20,7 @@
 #include "raid/array_int.h"
 
 #define DIRTY_MAX 1024
+#define BUFFERS (16 * MIB)
 #define CLEAN_AFTER_NS (5 * NS_PER_S)
 
 /* --- who is there --- */
@@ -279,6 +280,7 @@ struct array *array_new(struct env *env)
 		return NULL;
 	array->env = env;
 	array->state = ARRAY_WAITING;
+	array->buffers_bytes = BUFFERS;
 	STAILQ_INIT(&array->flush_next);
 	STAILQ_INIT(&array->flush_now);
 	STAILQ_INIT(&array->buried);

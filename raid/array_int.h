@@ -169,7 +169,8 @@ struct array {
 	enum array_waits waits;
 	enum array_state state;
 	char why[320];
-	struct blk *blk;                          /* the level's; NULL while it waits */
+	uint64_t buffers_bytes; /* level 5: for what it reads, folds and logs; before it is online */
+	struct blk *blk;        /* the level's; NULL while it waits */
 	struct blk *mirrors[LABEL_ROLES_MAX / 2]; /* levels 1 and 10 */
 	struct equalising equalising;
 	struct regions *regions; /* NULL: a level without redundancy */

@@ -17,7 +17,6 @@
 
 #define OPS 256u
 #define PARTS 1024u
-#define BUFFERS (16 * MIB)
 #define STRIPE_IOV (IO_IOV_MAX + 512u)
 
 /* --- memory --- */
@@ -285,7 +284,8 @@ static int stripe_pool(struct stripes *stripes)
 static uint64_t buffer_bytes(const struct raid5 *raid5)
 {
 	/* A round takes a chunk of each member at most. */
-	return max_u64(BUFFERS, 2 * (uint64_t)raid5->chunk_bytes * (raid5->roles + 1));
+	return max_u64(raid5->array->buffers_bytes,
+		       2 * (uint64_t)raid5->chunk_bytes * (raid5->roles + 1));
 }
 
 struct stripes *stripes_new(struct raid5 *raid5)

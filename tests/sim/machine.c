@@ -132,6 +132,13 @@ static void host_begin(struct machine *machine)
 		machine->oracle = oracle_new(array_blk(machine->array)->size_bytes);
 }
 
+/* A start costs what its memory costs, and hosts run out of little of it more often. */
+static void little_memory(struct array *array)
+{
+	assert(array);
+	array->buffers_bytes = MIB;
+}
+
 static void create(struct machine *machine)
 {
 	const struct array_spec spec = {
@@ -145,7 +152,8 @@ static void create(struct machine *machine)
 	unsigned count = offer_all(machine, ~0u, disks, names);
 
 	machine->done = false;
-	array_create(world_env(machine->world), &spec, disks, count, answered, machine);
+	little_memory(
+		array_create(world_env(machine->world), &spec, disks, count, answered, machine));
 	let_go(disks, count);
 	if (wait_answer(machine)) {
 		machine_violated(machine, machine->text);
@@ -184,8 +192,8 @@ int machine_start(struct machine *machine, uint32_t present)
 
 	find_uuid(machine, disks, count);
 	machine->done = false;
-	array_start(world_env(machine->world), machine->uuid, disks, count, &how, answered,
-		    machine);
+	little_memory(array_start(world_env(machine->world), machine->uuid, disks, count, &how,
+				  answered, machine));
 	let_go(disks, count);
 	if (wait_answer(machine)) {
 		int error = machine->error;
