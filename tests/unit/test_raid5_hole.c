@@ -4,6 +4,7 @@
  * chunks, two sectors each; the power goes with any subset of the sectors written that were on
  * their way, and with any one member. Every sector is old or new, bystanders are untouched, and
  * that holds for what the array says with another member lost, too.
+ * timeout: 600
  */
 #include <sys/prctl.h>
 
