@@ -353,6 +353,12 @@ static void member_info(const struct array *array, unsigned index, struct array_
 		info->p99_ns = hist_percentile(member->blk->latency, 99);
 }
 
+const char *array_member_text(unsigned index, char *text)
+{
+	snprintf(text, 8, "d%u", index % LABEL_MEMBERS_MAX);
+	return text;
+}
+
 void array_info(const struct array *array, struct array_info *info)
 {
 	const struct label *label = &array->label;

@@ -78,6 +78,8 @@ void membership_free(struct membership *membership);
  * stays: its errors are the host's to see. True: it is out.
  */
 bool membership_failed(struct array *array, struct member *member, int error, const char *what);
+/* The same of one that somebody takes out. */
+bool membership_leaves(struct array *array, struct member *member);
 
 /* What the label is to say (wanted, bad, its flags) has changed: write one that says so. */
 void membership_change(struct array *array);
@@ -233,6 +235,8 @@ void array_change_ended(struct array *array);
 /* Nobody knows any more what RANGE holds; reads of it fail, and the next label says so. */
 void array_lose(struct array *array, const struct bad_range *range);
 
+/* "d2": what people call the member at INDEX. TEXT has room for 8. */
+const char *array_member_text(unsigned index, char *text);
 /* Roles that are filled by somebody in-sync; whether that is all; what watchers should know. */
 uint32_t array_held_roles(const struct array *array);
 void array_changed(struct array *array);

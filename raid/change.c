@@ -296,6 +296,7 @@ int array_remove(struct array *array, unsigned index, array_done_fn *done, void 
 {
 	struct change *change = change_new(array, NULL, done, arg);
 	struct member *member;
+	char text[8];
 
 	if (!change)
 		return -ENOMEM;
@@ -304,12 +305,13 @@ int array_remove(struct array *array, unsigned index, array_done_fn *done, void 
 		tell(change, -ENOENT, "there is no member %u", index);
 		return 0;
 	}
-	if (member && !membership_failed(array, member, -ECANCELED, "removed")) {
+	if (member && !membership_leaves(array, member)) {
 		tell(change, -EBUSY, "it cannot do without %s", member->name);
 		return 0;
 	}
 	array->wanted[index] = LABEL_REMOVED;
-	event_emit(EVENT_MEMBER_REMOVED, array->label.name, member ? member->name : "");
+	event_emit(EVENT_MEMBER_REMOVED, array->label.name, array_member_text(index, text),
+		   member ? member->name : "");
 	membership_change(array);
 	membership_wait(array, &change->settle);
 	return 0;

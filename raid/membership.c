@@ -82,6 +82,7 @@ static void write_next(struct membership *membership);
 static void all_written(struct membership *membership)
 {
 	struct array *array = membership->array;
+	char text[8];
 
 	if (membership->again) {
 		write_next(membership);
@@ -92,7 +93,8 @@ static void all_written(struct membership *membership)
 		if (!(membership->adding >> i & 1))
 			continue;
 		array->members[i]->state = MEMBER_IN_SYNC;
-		event_emit(EVENT_MEMBER_ADDED, array->label.name, array->members[i]->name);
+		event_emit(EVENT_MEMBER_ADDED, array->label.name, array_member_text(i, text),
+			   array->members[i]->name);
 	}
 	membership->adding = 0;
 	membership->settled = true;
@@ -201,14 +203,22 @@ static bool can_do_without(const struct array *array, const struct member *membe
 
 bool membership_failed(struct array *array, struct member *member, int error, const char *what)
 {
-	char cause[64];
+	char cause[64], text[8];
 
+	if (member->state != MEMBER_OUT && can_do_without(array, member)) {
+		snprintf(cause, sizeof(cause), "%s: %s", what, strerror(-error));
+		event_emit(EVENT_MEMBER_FAILED, array->label.name,
+			   array_member_text(member->index, text), member->name, cause);
+	}
+	return membership_leaves(array, member);
+}
+
+bool membership_leaves(struct array *array, struct member *member)
+{
 	if (member->state == MEMBER_OUT)
 		return true;
 	if (!can_do_without(array, member))
 		return false;
-	snprintf(cause, sizeof(cause), "%s: %s", what, strerror(-error));
-	event_emit(EVENT_MEMBER_FAILED, array->label.name, member->name, cause);
 	member->state = MEMBER_OUT;
 	array->wanted[member->index] = LABEL_FAILED;
 	array_members_changed(array);
