@@ -80,20 +80,26 @@ static uint8_t *sector_of(uint8_t *image, const struct change *change, uint64_t 
 	return image + (change->sector + i) * SIM_SECTOR;
 }
 
-static void sector_stable(struct disk *disk, const struct change *change, uint64_t i)
+/* COUNT sectors from the I-th of CHANGE on, but where a newer version is durable. */
+static void sectors_stable(struct disk *disk, const struct change *change, uint64_t i,
+			   uint64_t count)
 {
-	uint64_t *version = &disk->versions[change->sector + i];
+	uint64_t *versions = &disk->versions[change->sector];
+	uint64_t end = i + count, from;
 
-	if (change->version <= *version)
-		return;
-	*version = change->version;
-	memcpy(sector_of(disk->stable, change, i), change->bytes + i * SIM_SECTOR, SIM_SECTOR);
+	while (i < end) {
+		for (from = i; i < end && versions[i] < change->version; i++)
+			versions[i] = change->version;
+		memcpy(sector_of(disk->stable, change, from), change->bytes + from * SIM_SECTOR,
+		       (i - from) * SIM_SECTOR);
+		while (i < end && versions[i] >= change->version)
+			i++;
+	}
 }
 
 static void make_stable(struct disk *disk, struct change *change)
 {
-	for (uint64_t i = 0; i < change->count; i++)
-		sector_stable(disk, change, i);
+	sectors_stable(disk, change, 0, change->count);
 	change_free(disk, change);
 }
 
@@ -131,9 +137,8 @@ static int end_read(struct disk *disk, const struct env_disk_op *op)
 {
 	const uint8_t *at = disk->seen + op->offset;
 
-	for (uint64_t i = 0; i < op->length / SIM_SECTOR; i++)
-		if (disk->bad[op->offset / SIM_SECTOR + i])
-			return -EIO;
+	if (memchr(disk->bad + op->offset / SIM_SECTOR, 1, op->length / SIM_SECTOR))
+		return -EIO;
 	for (unsigned i = 0; i < op->iov_count; at += op->iov[i].iov_len, i++)
 		memcpy(op->iov[i].iov_base, at, op->iov[i].iov_len);
 	return 0;
@@ -229,7 +234,7 @@ static void cut_change(struct disk *disk, struct change *change, enum world_cut 
 	}
 	for (uint64_t i = 0; i < change->count; i++) {
 		if (cut == WORLD_CUT_KEEP || (cut == WORLD_CUT_ANY && world_below(world, 2)))
-			sector_stable(disk, change, i);
+			sectors_stable(disk, change, i, 1);
 		else
 			counts->cut_sectors++;
 	}

@@ -18,7 +18,7 @@ struct change {
 };
 TAILQ_HEAD(change_list, change);
 
-#define DISK_BLOCK (64 * KIB)
+#define DISK_BLOCK (4 * KIB)
 
 struct disk {
 	uint64_t size_bytes;

@@ -21,19 +21,17 @@
 
 #define SECTOR 512u
 #define VALUES_MAX 64
-#define ANYTHING UINT64_MAX
 #define FOREIGN (1ull << 63) /* bytes that no write stamped, by their hash */
 
 struct values {
+	unsigned count; /* 0: anything, nobody knows */
 	uint64_t all[VALUES_MAX];
-	unsigned count;
 };
 
 struct sector {
 	struct values now, kept;
 	uint64_t writing;  /* value of the write under way; 0: none, or of zeroes */
 	uint64_t ended_at; /* mark of the last one that ended GOOD */
-	bool cached;       /* kept differs */
 	bool torn; /* a write that was not held ended badly; it was not read or written since */
 };
 
@@ -41,9 +39,16 @@ struct oracle {
 	uint64_t count;
 	uint64_t next; /* value */
 	uint64_t mark;
-	struct sector *sectors;
+	struct sector *sectors; /* zeroes where nothing happened */
+	uint8_t *cached;        /* a sector each: `kept` differs */
 	char text[200];
 };
+
+static void copy(struct values *to, const struct values *from)
+{
+	to->count = from->count;
+	memcpy(to->all, from->all, from->count * sizeof(*from->all));
+}
 
 static void set_to(struct values *values, uint64_t value)
 {
@@ -54,14 +59,16 @@ static void set_to(struct values *values, uint64_t value)
 static bool has(const struct values *values, uint64_t value)
 {
 	for (unsigned i = 0; i < values->count; i++)
-		if (values->all[i] == value || values->all[i] == ANYTHING)
+		if (values->all[i] == value)
 			return true;
-	return false;
+	return !values->count;
 }
 
 /* Hosts read now and then, so few values gather. */
 static void add(struct values *values, uint64_t value)
 {
+	if (!values->count)
+		return;
 	for (unsigned i = 0; i < values->count; i++)
 		if (values->all[i] == value)
 			return;
@@ -104,25 +111,27 @@ void oracle_write(struct oracle *oracle, uint64_t offset, uint64_t length, void 
 	}
 }
 
-static void sector_ended(struct oracle *oracle, struct sector *sector, enum oracle_end end)
+static void sector_ended(struct oracle *oracle, uint64_t index, enum oracle_end end)
 {
+	struct sector *sector = &oracle->sectors[index];
+
 	switch (end) {
 	case ORACLE_DURABLE:
 		set_to(&sector->now, sector->writing);
 		set_to(&sector->kept, sector->writing);
-		sector->cached = false;
+		oracle->cached[index] = false;
 		sector->ended_at = oracle->mark;
 		break;
 	case ORACLE_VOLATILE:
 		set_to(&sector->now, sector->writing);
 		add(&sector->kept, sector->writing);
-		sector->cached = true;
+		oracle->cached[index] = true;
 		sector->ended_at = oracle->mark;
 		break;
 	case ORACLE_FAILED:
 		add(&sector->now, sector->writing);
 		add(&sector->kept, sector->writing);
-		sector->cached = true;
+		oracle->cached[index] = true;
 		sector->ended_at = oracle->mark;
 		break;
 	case ORACLE_UNKNOWN:
@@ -136,7 +145,7 @@ static void sector_ended(struct oracle *oracle, struct sector *sector, enum orac
 void oracle_ended(struct oracle *oracle, uint64_t offset, uint64_t length, enum oracle_end end)
 {
 	for (uint64_t i = 0; i < length / SECTOR; i++)
-		sector_ended(oracle, &oracle->sectors[offset / SECTOR + i], end);
+		sector_ended(oracle, offset / SECTOR + i, end);
 }
 
 uint64_t oracle_flush_begins(struct oracle *oracle)
@@ -144,33 +153,39 @@ uint64_t oracle_flush_begins(struct oracle *oracle)
 	return ++oracle->mark;
 }
 
+/* The first cached sector from FROM on, or the count of all. */
+static uint64_t next_cached(const struct oracle *oracle, uint64_t from)
+{
+	const uint8_t *at = memchr(oracle->cached + from, true, oracle->count - from);
+
+	return at ? (uint64_t)(at - oracle->cached) : oracle->count;
+}
+
 void oracle_flushed(struct oracle *oracle, uint64_t mark)
 {
-	for (uint64_t i = 0; i < oracle->count; i++) {
+	for (uint64_t i = 0; (i = next_cached(oracle, i)) < oracle->count; i++) {
 		struct sector *sector = &oracle->sectors[i];
 
-		if (!sector->cached || sector->ended_at >= mark)
+		if (sector->ended_at >= mark)
 			continue;
-		sector->kept = sector->now;
-		sector->cached = false;
+		copy(&sector->kept, &sector->now);
+		oracle->cached[i] = false;
 	}
 }
 
 void oracle_power_cut(struct oracle *oracle)
 {
-	for (uint64_t i = 0; i < oracle->count; i++) {
-		if (!oracle->sectors[i].cached)
-			continue;
-		oracle->sectors[i].now = oracle->sectors[i].kept;
-		oracle->sectors[i].cached = false;
+	for (uint64_t i = 0; (i = next_cached(oracle, i)) < oracle->count; i++) {
+		copy(&oracle->sectors[i].now, &oracle->sectors[i].kept);
+		oracle->cached[i] = false;
 		oracle->sectors[i].torn = true;
 	}
 }
 
-/* Values as people know them: zeroes are 0, foreign bytes are -1, anything is -2. */
+/* Values as people know them: zeroes are 0, foreign bytes are -1. */
 static int64_t shown(uint64_t value)
 {
-	return value == ANYTHING ? -2 : value & FOREIGN ? -1 : (int64_t)value;
+	return value & FOREIGN ? -1 : (int64_t)value;
 }
 
 static const char *wrong(struct oracle *oracle, uint64_t sector, uint64_t value)
@@ -196,7 +211,7 @@ const char *oracle_read(struct oracle *oracle, uint64_t offset, uint64_t length,
 			return wrong(oracle, index, value);
 		set_to(&sector->now, value);
 		sector->torn = false;
-		if (!sector->cached)
+		if (!oracle->cached[index])
 			set_to(&sector->kept, value);
 	}
 	return NULL;
@@ -220,16 +235,14 @@ struct oracle *oracle_new(uint64_t size_bytes)
 	assert(oracle && size_bytes % SECTOR == 0);
 	oracle->count = size_bytes / SECTOR;
 	oracle->sectors = calloc(oracle->count, sizeof(*oracle->sectors));
-	assert(oracle->sectors);
-	for (uint64_t i = 0; i < oracle->count; i++) {
-		set_to(&oracle->sectors[i].now, ANYTHING);
-		set_to(&oracle->sectors[i].kept, ANYTHING);
-	}
+	oracle->cached = calloc(oracle->count, 1);
+	assert(oracle->sectors && oracle->cached);
 	return oracle;
 }
 
 void oracle_free(struct oracle *oracle)
 {
 	free(oracle->sectors);
+	free(oracle->cached);
 	free(oracle);
 }
