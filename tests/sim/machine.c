@@ -392,21 +392,40 @@ struct array *machine_array(struct machine *machine)
 
 /* --- life --- */
 
+#define LOG_MOST (16 * MIB) /* a simulated disk is memory */
+
+/* Mostly few disks: those stories are quick. 0: 1-16, 1: 2-4, 5: 3-16, 10: 4-16 in pairs. */
+static unsigned any_disks(struct world *world, unsigned level)
+{
+	static const unsigned least[] = { [0] = 1, [1] = 2, [5] = 3, [10] = 4 };
+	static const unsigned few[] = { [0] = 5, [1] = 3, [5] = 4, [10] = 3 };
+	static const unsigned all[] = { [0] = 16, [1] = 3, [5] = 14, [10] = 7 };
+	unsigned kinds = world_chance(world, 80) ? few[level] : all[level];
+
+	return least[level] + world_below(world, kinds) * (level == 10 ? 2 : 1);
+}
+
+static uint32_t any_chunk(struct world *world, unsigned level, unsigned disks)
+{
+	uint32_t chunk = 4096u << world_below(world, 9);
+
+	if (level == 1)
+		return 0;
+	while (level == 5 && 4ull * disks * chunk > LOG_MOST)
+		chunk /= 2;
+	return chunk;
+}
+
 void machine_shape_any(struct world *world, int level, struct machine_shape *shape)
 {
 	static const unsigned levels[] = { 0, 1, 1, 1, 10, 10, 10 };
-	static const unsigned few[] = { [0] = 1, [1] = 2, [5] = 3, [10] = 4 };
-	static const unsigned kinds[] = {
-		[0] = 5, [1] = 3, [5] = 4, [10] = 3
-	}; /* 1-5 2-4 3-6 4,6,8 */
 
 	shape->level = level >= 0 ? (unsigned)level : levels[world_below(world, ARRAY_LEN(levels))];
-	shape->disks = few[shape->level] +
-		       world_below(world, kinds[shape->level]) * (shape->level == 10 ? 2 : 1);
-	if (shape->level != 1)
-		shape->chunk_bytes = 4096u << world_below(world, shape->level == 5 ? 6 : 9);
+	shape->disks = any_disks(world, shape->level);
+	shape->chunk_bytes = any_chunk(world, shape->level, shape->disks);
 	shape->block_bytes = world_chance(world, 50) ? 512 : 4096;
-	shape->disk_bytes = (4 + world_below(world, 3)) * MIB + world_below(world, 64) * 4096;
+	shape->disk_bytes =
+		4 * MIB + world_below(world, 3) * MIB + world_below(world, 64) * shape->block_bytes;
 	if (shape->level == 5) /* its log has room for stripes */
 		shape->disk_bytes += align_up(4ull * shape->disks * shape->chunk_bytes, MIB);
 	shape->intent = shape->level == 5 && world_chance(world, 50);
@@ -426,7 +445,7 @@ struct machine *machine_new(struct world *world, const struct machine_shape *sha
 	machine->world = world;
 	machine->shape = *shape;
 	for (unsigned i = 0; i < shape->disks; i++) {
-		uint64_t more = shape->uneven ? world_below(world, 256) * 4096 : 0;
+		uint64_t more = shape->uneven ? world_below(world, 2048) * shape->block_bytes : 0;
 
 		machine->disks[i] = world_disk_add(world, shape->disk_bytes + more);
 		if (shape->garbage)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define MMAP_BYTES (1024 * 1024) /* more is fresh zeroes: what nobody touches is not cleared */
-#define CPU_SECONDS 60u /* of one story, which takes less than one */
+#define CPU_SECONDS 60u          /* of one story, which takes less than one */
 
 struct slot {
 	pid_t pid; /* 0: free */

@@ -11,35 +11,19 @@
  *     must be equal, and nothing be doubtful when it is found again.
  *  4. A whole story has at least three faults, a power cut and a restart.
  *
- * Not here: what may be read (oracle.c), leaving steps out (shrink.c).
+ * Not here: what may be read (oracle.c), what fails (faults.c), power and starts (lives.c), leaving
+ * steps out (shrink.c).
  */
-#include "tests/sim/scenario.h"
+#include "tests/sim/scenario_int.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define HOUR_NS (3600 * NS_PER_S)
-#define PAUSE_NS (7 * NS_PER_S) /* longer than regions stay dirty */
 #define STEPS_MAX 100000
-#define REPLACED_MAX 8
-#define WELL 100
 
-struct scenario {
-	const struct scenario_how *how;
-	struct world *world;
-	struct machine *machine;
-	struct scenario_result *result;
-	bool many;  /* faults at once */
-	int victim; /* disk, or -1 */
-	unsigned replaced;
-	unsigned well; /* for so many steps nothing was seen wrong */
-};
-
-static void say(struct scenario *scenario, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void say(struct scenario *scenario, const char *fmt, ...)
+void say(struct scenario *scenario, const char *fmt, ...)
 {
 	va_list args;
 
@@ -52,14 +36,14 @@ static void say(struct scenario *scenario, const char *fmt, ...)
 	putchar('\n');
 }
 
-static void violated(struct scenario *scenario, const char *text)
+void violated(struct scenario *scenario, const char *text)
 {
 	if (!scenario->result->violation[0])
 		snprintf(scenario->result->violation, sizeof(scenario->result->violation), "%s",
 			 text);
 }
 
-static bool broken(struct scenario *scenario)
+bool broken(struct scenario *scenario)
 {
 	if (machine_violation(scenario->machine))
 		violated(scenario, machine_violation(scenario->machine));
@@ -68,17 +52,17 @@ static bool broken(struct scenario *scenario)
 
 /* --- what the array is --- */
 
-static bool redundant(const struct scenario *scenario)
+bool redundant(const struct scenario *scenario)
 {
 	return scenario->result->shape.level != 0;
 }
 
-static unsigned disk_count(const struct scenario *scenario)
+unsigned disk_count(const struct scenario *scenario)
 {
 	return scenario->result->shape.disks;
 }
 
-static enum scenario_state state_of(struct scenario *scenario)
+enum scenario_state state_of(struct scenario *scenario)
 {
 	struct array_info info;
 
@@ -90,318 +74,11 @@ static enum scenario_state state_of(struct scenario *scenario)
 	return info.state == ARRAY_HEALTHY ? SCENARIO_HEALTHY : SCENARIO_DEGRADED;
 }
 
-static void cover(struct scenario *scenario, unsigned fault)
-{
-	scenario->result->covered[state_of(scenario)][fault]++;
-	scenario->result->faults += fault != SCENARIO_CUT;
-}
-
-static enum world_fault fault_of(const struct scenario *scenario, unsigned disk)
-{
-	return world_disk_fault_now(scenario->world, disk);
-}
-
 /* Fewer than BOUND happenings. */
-static void steps(struct scenario *scenario, unsigned bound)
+void steps(struct scenario *scenario, unsigned bound)
 {
 	for (unsigned i = world_below(scenario->world, bound); i > 0; i--)
 		world_step(scenario->world);
-}
-
-/* --- faults --- */
-
-static bool all_well(const struct scenario *scenario)
-{
-	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (fault_of(scenario, disk) || world_disk_has_bad(scenario->world, disk))
-			return false;
-	return true;
-}
-
-/* A few sectors of its data cannot be read: those that hosts use, mostly. */
-static void go_bad(struct scenario *scenario, unsigned disk)
-{
-	struct world *world = scenario->world;
-	uint64_t data = machine_data_offset(scenario->machine);
-
-	for (unsigned i = 1 + world_below(world, 4); i > 0; i--)
-		world_disk_bad(world, disk, data + world_below(world, 128) * 4096, 4096);
-}
-
-static void hurt_disk(struct scenario *scenario, unsigned disk, unsigned fault)
-{
-	cover(scenario, fault);
-	say(scenario, "disk %u: %s", disk, scenario_fault_name(fault));
-	if (fault == SCENARIO_BAD)
-		go_bad(scenario, disk);
-	else if (fault == SCENARIO_REMOVED)
-		machine_remove(scenario->machine, disk);
-	else
-		world_disk_fault(scenario->world, disk, (enum world_fault)fault);
-}
-
-/* A person removes nobody while a disk answers nothing: that would wait for it. */
-static bool possible(const struct scenario *scenario, unsigned disk, unsigned fault)
-{
-	if (fault == SCENARIO_REMOVED)
-		for (unsigned i = 0; i < disk_count(scenario); i++)
-			if (fault_of(scenario, i) == WORLD_FAULT_STUCK)
-				return false;
-	return fault != SCENARIO_BAD || !fault_of(scenario, disk);
-}
-
-static void hurt_by(struct scenario *scenario, unsigned fault)
-{
-	if (scenario->many || scenario->victim < 0)
-		scenario->victim = (int)world_below(scenario->world, disk_count(scenario));
-	if (possible(scenario, (unsigned)scenario->victim, fault))
-		hurt_disk(scenario, (unsigned)scenario->victim, fault);
-}
-
-static void hurt(struct scenario *scenario)
-{
-	static const unsigned kinds[] = {
-		WORLD_FAULT_SLOW,   WORLD_FAULT_STUCK, WORLD_FAULT_GONE, WORLD_FAULT_ERRORS,
-		WORLD_FAULT_WRITES, WORLD_FAULT_FLUSH, SCENARIO_BAD,     SCENARIO_REMOVED,
-	};
-	unsigned count = ARRAY_LEN(kinds);
-
-	if (!redundant(scenario))
-		count = 2; /* what passes by */
-	else if (scenario->many)
-		count -= 3; /* each disk keeps what it has */
-	hurt_by(scenario, kinds[world_below(scenario->world, count)]);
-}
-
-/* Its disk is well again. */
-static void mend(struct scenario *scenario, unsigned disk)
-{
-	world_disk_fault(scenario->world, disk, WORLD_FAULT_NONE);
-	world_disk_mend(scenario->world, disk);
-}
-
-static enum label_state member_state(struct scenario *scenario, unsigned disk)
-{
-	return machine_member(scenario->machine, disk);
-}
-
-/* Another disk in its place, once what it was asked is over. */
-static void replace(struct scenario *scenario, unsigned disk)
-{
-	world_run_for(scenario->world, NS_PER_S);
-	if (member_state(scenario, disk) == LABEL_FAILED && machine_settled(scenario->machine) &&
-	    scenario->replaced++ < REPLACED_MAX && world_disk_fill(scenario->world, disk))
-		say(scenario, "disk %u is replaced", disk);
-}
-
-/* A disk that the array excluded is given back to it. */
-static void give_back(struct scenario *scenario, unsigned disk)
-{
-	enum label_state state = member_state(scenario, disk);
-	int error;
-
-	if (state == LABEL_IN_SYNC || state == LABEL_REBUILDING || !redundant(scenario))
-		return;
-	if (!scenario->many && world_chance(scenario->world, 15))
-		replace(scenario, disk);
-	error = machine_add(scenario->machine, disk);
-	say(scenario, "disk %u given back: %d", disk, error);
-}
-
-static void heal(struct scenario *scenario)
-{
-	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (scenario->many || (int)disk == scenario->victim)
-			mend(scenario, disk);
-	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (scenario->many || (int)disk == scenario->victim)
-			give_back(scenario, disk);
-}
-
-/* The victim is one no more when all has been well for a while: what failed may not be known yet. */
-static void forget_victim(struct scenario *scenario)
-{
-	if (scenario->victim < 0 || state_of(scenario) != SCENARIO_HEALTHY || !all_well(scenario))
-		scenario->well = 0;
-	else if (++scenario->well > WELL)
-		scenario->victim = -1;
-}
-
-/* --- lives --- */
-
-static uint32_t all_disks(const struct scenario *scenario)
-{
-	return (1u << disk_count(scenario)) - 1;
-}
-
-static uint32_t choose_present(struct scenario *scenario)
-{
-	struct world *world = scenario->world;
-	uint32_t present = all_disks(scenario);
-
-	if (scenario->many) {
-		for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-			if (world_chance(world, 30))
-				present &= ~(1u << disk);
-	} else if (scenario->victim >= 0 && world_chance(world, 50)) {
-		present &= ~(1u << scenario->victim);
-	} else if (scenario->victim < 0 && redundant(scenario) && world_chance(world, 20)) {
-		scenario->victim = (int)world_below(world, disk_count(scenario));
-		present &= ~(1u << scenario->victim);
-	}
-	return present;
-}
-
-/* With all disks, and nothing wrong with them, it must start. */
-static void start_with_all(struct scenario *scenario)
-{
-	int error;
-
-	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		mend(scenario, disk);
-	error = machine_start(scenario->machine, all_disks(scenario));
-	say(scenario, "start with all: %d", error);
-	if (error)
-		violated(scenario, "every disk is there, and it does not start");
-}
-
-/* Without one it may have to wait. */
-static void start_again(struct scenario *scenario, uint32_t present)
-{
-	int error = machine_start(scenario->machine, present);
-
-	scenario->result->restarts++;
-	say(scenario, "start with %x: %d", present, error);
-	if (error)
-		start_with_all(scenario);
-	/* What is read now must be so even if the disk that it came from is lost. */
-	if (broken(scenario) || !world_chance(scenario->world, 40))
-		return;
-	machine_look(scenario->machine);
-	if (!redundant(scenario) || !world_chance(scenario->world, 50))
-		return;
-	machine_drain(scenario->machine);
-	hurt_by(scenario, WORLD_FAULT_GONE);
-	machine_look(scenario->machine);
-}
-
-/* Whoever answers nothing does so after a power cut. */
-static void wake(struct scenario *scenario)
-{
-	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (fault_of(scenario, disk) == WORLD_FAULT_STUCK)
-			world_disk_fault(scenario->world, disk, WORLD_FAULT_NONE);
-}
-
-static void cut_power(struct scenario *scenario)
-{
-	static const enum world_cut kinds[] = { WORLD_CUT_ANY, WORLD_CUT_ANY, WORLD_CUT_DROP,
-						WORLD_CUT_KEEP };
-
-	cover(scenario, SCENARIO_CUT);
-	scenario->result->cuts++;
-	say(scenario, "power cut");
-	machine_cut(scenario->machine, kinds[world_below(scenario->world, 4)]);
-	wake(scenario);
-}
-
-static void cut(struct scenario *scenario)
-{
-	cut_power(scenario);
-	if (!broken(scenario))
-		start_again(scenario, choose_present(scenario));
-}
-
-static void pause_for_clean(struct scenario *scenario)
-{
-	say(scenario, "a pause");
-	world_run_for(scenario->world, PAUSE_NS);
-}
-
-/* Power is cut while a label or a map of dirty regions is being written. */
-static void ambush(struct scenario *scenario)
-{
-	struct world *world = scenario->world;
-	/* A label, or also a map: there are more of those. */
-	uint64_t below = world_chance(world, 50) ? 2 * LABEL_SIZE :
-						   machine_data_offset(scenario->machine);
-
-	switch (world_below(world, 3)) {
-	case 0:
-		pause_for_clean(scenario);
-		break;
-	case 1:
-		below = 2 * LABEL_SIZE;
-		if (redundant(scenario))
-			hurt_by(scenario,
-				world_chance(world, 50) ? WORLD_FAULT_WRITES : WORLD_FAULT_GONE);
-		break;
-	default:
-		break;
-	}
-	for (unsigned i = world_below(world, 5); i > 0; i--)
-		machine_submit(scenario->machine);
-	for (unsigned i = 0; i < 10000 && !world_writes_below(world, below); i++)
-		if (!world_step(world))
-			break;
-	steps(scenario, 8);
-	cut(scenario);
-}
-
-static bool being_taken_in(struct scenario *scenario, unsigned disk)
-{
-	return member_state(scenario, disk) == LABEL_IN_SYNC && !machine_settled(scenario->machine);
-}
-
-/*
- * Power is cut while a label that takes a disk in is on its way, then the array goes on without
- * that disk, and then both are there.
- */
-static void ambush_taken_in(struct scenario *scenario)
-{
-	struct world *world = scenario->world;
-	unsigned disk;
-
-	if (!redundant(scenario))
-		return;
-	if (scenario->victim < 0)
-		hurt_by(scenario, WORLD_FAULT_GONE);
-	disk = (unsigned)scenario->victim;
-	for (unsigned i = 0; i < 4; i++)
-		machine_submit(scenario->machine);
-	steps(scenario, 60);
-	heal(scenario);
-	for (unsigned i = 0; i < 20000 && !being_taken_in(scenario, disk); i++)
-		if (!world_step(world))
-			break;
-	steps(scenario, 9);
-	if (scenario->many) /* the label cannot be everywhere: nobody may count on the new one */
-		hurt_by(scenario, WORLD_FAULT_WRITES);
-	for (unsigned i = 0; i < 4; i++)
-		machine_submit(scenario->machine);
-	steps(scenario, scenario->many ? 60 : 1);
-	cut_power(scenario);
-	if (!broken(scenario))
-		start_again(scenario, all_disks(scenario) & ~(1u << disk));
-	if (broken(scenario))
-		return;
-	for (unsigned i = 0; i < 4; i++)
-		machine_submit(scenario->machine);
-	steps(scenario, 60);
-	cut_power(scenario);
-	if (!broken(scenario))
-		start_again(scenario, all_disks(scenario));
-}
-
-static void restart(struct scenario *scenario)
-{
-	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		world_disk_fault(scenario->world, disk, WORLD_FAULT_NONE);
-	machine_drain(scenario->machine);
-	say(scenario, "restart");
-	machine_stop(scenario->machine);
-	if (!broken(scenario))
-		start_again(scenario, choose_present(scenario));
 }
 
 /* --- the story --- */
@@ -445,8 +122,9 @@ static void take_step(struct scenario *scenario, unsigned number)
 		{ 9, cut },
 		{ 12, ambush },
 		{ 13, ambush_taken_in },
-		{ 14, restart },
-		{ 15, pause_for_clean },
+		{ 14, ambush_label },
+		{ 15, restart },
+		{ 16, pause_for_clean },
 		{ 600, run_a_little },
 		{ 1000, submit },
 	};
