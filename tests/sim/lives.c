@@ -47,8 +47,15 @@ void start_with_all(struct scenario *scenario)
 /* Without one it may have to wait. */
 static void start_again(struct scenario *scenario, uint32_t present)
 {
-	int error = machine_start(scenario->machine, present);
+	int error;
 
+	if (world_chance(scenario->world, 10)) {
+		say(scenario, "power cut in the start with %x", present);
+		machine_cut_in_start(scenario->machine, present, world_below(scenario->world, 150),
+				     WORLD_CUT_ANY);
+		scenario->result->cuts++;
+	}
+	error = machine_start(scenario->machine, present);
 	scenario->result->restarts++;
 	say(scenario, "start with %x: %d", present, error);
 	if (error)
@@ -120,7 +127,7 @@ void ambush(struct scenario *scenario)
 	}
 	for (unsigned i = world_below(world, 5); i > 0; i--)
 		machine_submit(scenario->machine);
-	for (unsigned i = 0; i < 10000 && !world_writes_below(world, below); i++)
+	for (unsigned i = 0; i < 10000 && !world_writes_in(world, 0, below); i++)
 		if (!world_step(world))
 			break;
 	steps(scenario, 8);

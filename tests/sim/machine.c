@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wire.h"
 #include "tests/sim/machine_int.h"
 
 #define HOUR_NS (3600 * NS_PER_S)
@@ -182,19 +183,25 @@ static void find_uuid(struct machine *machine, struct array_disk *disks, unsigne
 	}
 }
 
-int machine_start(struct machine *machine, uint32_t present)
+static void start_begins(struct machine *machine, uint32_t present)
 {
 	const struct array_start how = { 0 };
 	struct array_disk disks[SIM_DISKS_MAX];
 	char names[SIM_DISKS_MAX][16];
 	unsigned count = offer_all(machine, present, disks, names);
-	struct array_info info;
 
 	find_uuid(machine, disks, count);
 	machine->done = false;
 	little_memory(array_start(world_env(machine->world), machine->uuid, disks, count, &how,
 				  answered, machine));
 	let_go(disks, count);
+}
+
+int machine_start(struct machine *machine, uint32_t present)
+{
+	struct array_info info;
+
+	start_begins(machine, present);
 	if (wait_answer(machine)) {
 		int error = machine->error;
 
@@ -234,11 +241,9 @@ void machine_stop(struct machine *machine)
 	machine->array = NULL;
 }
 
-void machine_cut(struct machine *machine, enum world_cut cut)
+/* All of the old life is over but the software, which is taken down. */
+static void power_returns(struct machine *machine)
 {
-	world_power_cut(machine->world, cut);
-	machine->dark = true;
-	machine_drain(machine);
 	oracle_power_cut(machine->oracle);
 	machine_stop(machine);
 	world_run_until(machine->world, &(bool){ false }, UINT64_MAX);
@@ -246,22 +251,59 @@ void machine_cut(struct machine *machine, enum world_cut cut)
 	world_power_on(machine->world);
 }
 
-int machine_add(struct machine *machine, unsigned disk)
+void machine_cut(struct machine *machine, enum world_cut cut)
+{
+	world_power_cut(machine->world, cut);
+	machine->dark = true;
+	machine_drain(machine);
+	power_returns(machine);
+}
+
+bool machine_cut_in_start(struct machine *machine, uint32_t present, unsigned happenings,
+			  enum world_cut cut)
+{
+	bool early;
+
+	start_begins(machine, present);
+	while (!machine->done && happenings-- > 0 && world_step(machine->world))
+		;
+	early = !machine->done;
+	world_power_cut(machine->world, cut);
+	machine->dark = true;
+	wait_answer(machine);
+	power_returns(machine);
+	return early;
+}
+
+/* Of a request to the running array. */
+static void request_answered(void *arg, struct array *array, int error, const char *text)
+{
+	struct machine *machine = arg;
+
+	(void)array;
+	machine->error = error;
+	snprintf(machine->text, sizeof(machine->text), "%s", text);
+	machine->done = true;
+}
+
+bool machine_begin_add(struct machine *machine, unsigned disk)
 {
 	struct blk *blk = leaf(machine, disk);
 	char name[16];
-	struct array *array = machine->array;
 
 	if (!blk)
-		return -ENOENT;
+		return false;
 	snprintf(name, sizeof(name), "d%u", disk);
 	machine->done = false;
 	machine->counts.adds++;
-	array_add(array, &(struct array_disk){ name, blk }, answered, machine);
+	array_add(machine->array, &(struct array_disk){ name, blk }, request_answered, machine);
 	blk_unref(blk);
-	wait_answer(machine);
-	machine->array = array;
-	return machine->error;
+	return true;
+}
+
+int machine_add(struct machine *machine, unsigned disk)
+{
+	return machine_begin_add(machine, disk) ? wait_answer(machine) : -ENOENT;
 }
 
 static int index_of(struct machine *machine, unsigned disk, struct array_info *info)
@@ -284,19 +326,21 @@ enum label_state machine_member(struct machine *machine, unsigned disk)
 	return at < 0 ? LABEL_NONE : info.members[at].state;
 }
 
-int machine_remove(struct machine *machine, unsigned disk)
+bool machine_begin_remove(struct machine *machine, unsigned disk)
 {
-	struct array *array = machine->array;
 	struct array_info info;
 	int at = index_of(machine, disk, &info);
 
 	if (at < 0)
-		return -ENOENT;
+		return false;
 	machine->done = false;
-	array_remove(array, info.members[at].index, answered, machine);
-	wait_answer(machine);
-	machine->array = array;
-	return machine->error;
+	array_remove(machine->array, info.members[at].index, request_answered, machine);
+	return true;
+}
+
+int machine_remove(struct machine *machine, unsigned disk)
+{
+	return machine_begin_remove(machine, disk) ? wait_answer(machine) : -ENOENT;
 }
 
 bool machine_settled(struct machine *machine)
@@ -336,13 +380,16 @@ static bool all_alike(struct machine *machine, unsigned first, unsigned count, u
 static void check_parity(struct machine *machine)
 {
 	const struct label_area *data = &machine->data;
+	const uint8_t *members[SIM_DISKS_MAX];
 	char text[96];
 
-	for (uint64_t at = 0; at < data->length; at++) {
-		uint8_t sum = 0;
+	for (unsigned i = 0; i < machine->shape.disks; i++)
+		members[i] = world_disk_bytes(machine->world, machine->disks[i]) + data->offset;
+	for (uint64_t at = 0; at < data->length; at += 8) {
+		uint64_t sum = 0;
 
-		for (unsigned role = 0; role < machine->shape.disks; role++)
-			sum ^= data_in_role(machine, role)[at];
+		for (unsigned i = 0; i < machine->shape.disks; i++)
+			sum ^= get_le64(members[i] + at);
 		if (!sum)
 			continue;
 		snprintf(text, sizeof(text), "parity is wrong at %" PRIu64 " of the data area", at);

@@ -47,11 +47,17 @@ int machine_start(struct machine *machine, uint32_t present);
 void machine_stop(struct machine *machine);
 /* Power is cut; the software is taken down; power is on again. */
 void machine_cut(struct machine *machine, enum world_cut cut);
+/* As machine_start(), but power is cut after so many HAPPENINGS; false: it had started before. */
+bool machine_cut_in_start(struct machine *machine, uint32_t present, unsigned happenings,
+			  enum world_cut cut);
 
 /* Disk DISK is given to the running array again; the answer. */
 int machine_add(struct machine *machine, unsigned disk);
 /* The array, as one that runs, is to do without DISK for good; the answer. */
 int machine_remove(struct machine *machine, unsigned disk);
+/* The same, but nobody waits for the answer. False: there is no such disk, or member. */
+bool machine_begin_add(struct machine *machine, unsigned disk);
+bool machine_begin_remove(struct machine *machine, unsigned disk);
 /* What the running array thinks of DISK: LABEL_NONE if it is no member. */
 enum label_state machine_member(struct machine *machine, unsigned disk);
 /* No label is being written. */

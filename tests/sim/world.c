@@ -376,13 +376,14 @@ bool world_disk_fill(struct world *world, unsigned disk)
 	return true;
 }
 
-unsigned world_writes_below(const struct world *world, uint64_t offset)
+unsigned world_writes_in(const struct world *world, uint64_t from, uint64_t to)
 {
 	struct happening *next;
 	unsigned count = 0;
 
 	RB_FOREACH(next, happening_tree, &((struct world *)world)->coming)
-		count += next->op && next->op->kind == ENV_DISK_WRITE && next->op->offset < offset;
+		count += next->op && next->op->kind == ENV_DISK_WRITE && next->op->offset >= from &&
+			 next->op->offset < to;
 	return count;
 }
 

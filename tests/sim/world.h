@@ -52,8 +52,8 @@ int world_disk_open(struct world *world, unsigned disk);
  * place. False: something is under way.
  */
 bool world_disk_fill(struct world *world, unsigned disk);
-/* Writes under way that begin below OFFSET of their disk. */
-unsigned world_writes_below(const struct world *world, uint64_t offset);
+/* Writes under way that begin in [FROM, TO) of their disk. */
+unsigned world_writes_in(const struct world *world, uint64_t from, uint64_t to);
 
 /* Faults. They last until taken back, power cuts included, unless said otherwise. */
 enum world_fault {
