@@ -156,7 +156,7 @@ uint64_t oracle_flush_begins(struct oracle *oracle)
 /* The first cached sector from FROM on, or the count of all. */
 static uint64_t next_cached(const struct oracle *oracle, uint64_t from)
 {
-	const uint8_t *at = memchr(oracle->cached + from, true, oracle->count - from);
+	const uint8_t *at = memchr(oracle->cached + from, 1, oracle->count - from);
 
 	return at ? (uint64_t)(at - oracle->cached) : oracle->count;
 }
