@@ -347,8 +347,10 @@ static void member_info(const struct array *array, unsigned index, struct array_
 	info->read_errors = member->blk->counts.errors[IO_READ];
 	info->write_errors =
 		member->blk->counts.errors[IO_WRITE] + member->blk->counts.errors[IO_FLUSH];
-	if (member->state == MEMBER_OUT && entry->state != LABEL_REMOVED)
+	if (member->state == MEMBER_OUT && entry->state != LABEL_REMOVED) {
 		info->state = LABEL_FAILED;
+		memcpy(info->cause, member->cause, sizeof(info->cause));
+	}
 	if (member->blk->latency)
 		info->p99_ns = hist_percentile(member->blk->latency, 99);
 }

@@ -115,6 +115,7 @@ struct array_member_info {
 	uint8_t role; /* LABEL_NO_ROLE: none */
 	enum label_state state;
 	bool present;
+	char cause[64]; /* failed: of what, if that was seen; "" */
 	uint64_t read_errors, write_errors;
 	uint64_t p99_ns;
 };

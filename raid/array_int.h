@@ -35,6 +35,7 @@ struct member {
 	/* Ahead of the label in the bad direction only: OUT as soon as it is found bad,
 	 * IN_SYNC once the label that says so is durable. */
 	enum member_state state;
+	char cause[64];    /* why it is OUT; "": nobody said */
 	uint64_t sequence; /* of the newest label on it */
 	uint64_t log_incarnation;
 	struct redo *redo; /* NULL: a level without logs */

@@ -203,12 +203,12 @@ static bool can_do_without(const struct array *array, const struct member *membe
 
 bool membership_failed(struct array *array, struct member *member, int error, const char *what)
 {
-	char cause[64], text[8];
+	char text[8];
 
 	if (member->state != MEMBER_OUT && can_do_without(array, member)) {
-		snprintf(cause, sizeof(cause), "%s: %s", what, strerror(-error));
+		snprintf(member->cause, sizeof(member->cause), "%s: %s", what, strerror(-error));
 		event_emit(EVENT_MEMBER_FAILED, array->label.name,
-			   array_member_text(member->index, text), member->name, cause);
+			   array_member_text(member->index, text), member->name, member->cause);
 	}
 	return membership_leaves(array, member);
 }

@@ -102,6 +102,8 @@ static json_t *member_row(const struct array_entry *entry, const struct array_in
 	uuid_unparse_lower(member->uuid, uuid);
 	if (slow)
 		snprintf(note, sizeof(note), "slow: %u x peers", slow);
+	else
+		snprintf(note, sizeof(note), "%s", member->cause);
 	return json_pack("{s:o, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s}", "role",
 			 member->role == LABEL_NO_ROLE ? json_null() : json_integer(member->role),
 			 "member", name, "uuid", uuid, "disk", member_disk(entry, member), "state",
@@ -224,9 +226,10 @@ static void members_text(const struct array_entry *entry, const struct array_inf
 		if (!wanted(member) || replaced(info, i) ||
 		    (member->present && member->state == LABEL_IN_SYNC))
 			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s d%u%s%s%s %s",
+		used += (size_t)snprintf(text + used, size - used, "%s d%u%s%s%s %s%s%s",
 					 text[used - 1] == ':' ? "" : ",", member->index,
-					 *disk ? " (" : "", disk, *disk ? ")" : "", state);
+					 *disk ? " (" : "", disk, *disk ? ")" : "", state,
+					 *member->cause ? ", " : "", member->cause);
 	}
 }
 

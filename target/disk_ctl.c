@@ -197,7 +197,8 @@ static void label_opened(void *arg, struct disk *disk, int error, const char *te
 		ctl_fail(reading->ask->request, error, "%s", text);
 		reading_end(reading);
 	} else if (array_probe(reading->ask->yoked->env, disk->blk, label_read, reading)) {
-		label_read(reading, -ENOMEM, NULL);
+		ctl_fail(reading->ask->request, -ENOMEM, "out of memory");
+		reading_end(reading);
 	}
 }
 

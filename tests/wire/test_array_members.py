@@ -43,7 +43,10 @@ def out(t, index):
     check([m["state"] for m in row["members"] if m["member"] == f"d{index}"] == ["failed"],
           f"{row['members']}")
     check(row["roles"] in problem["detail"] and
-          f"d{index} ({t.path(index)}) failed" in problem["detail"], f"{problem}")
+          f"d{index} ({t.path(index)}) failed, " in problem["detail"], f"{problem}")
+    member = next(m for m in row["members"] if m["member"] == f"d{index}")
+    check(": " in member["note"] and problem["detail"].endswith(member["note"]),
+          f"{member} {problem}")
     check("yokectl array add a" in problem["do"], f"{problem}")
     check("one more failure" in problem["risk"], f"{problem}")
     events = t.call("events.list")["events"]
