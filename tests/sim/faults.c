@@ -17,7 +17,7 @@ void cover(struct scenario *scenario, unsigned fault)
 	scenario->result->faults += fault != SCENARIO_CUT;
 }
 
-enum world_fault fault_of(const struct scenario *scenario, unsigned disk)
+enum world_fault disk_fault(const struct scenario *scenario, unsigned disk)
 {
 	return world_disk_fault_now(scenario->world, disk);
 }
@@ -25,7 +25,7 @@ enum world_fault fault_of(const struct scenario *scenario, unsigned disk)
 bool all_well(const struct scenario *scenario)
 {
 	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (fault_of(scenario, disk) || world_disk_has_bad(scenario->world, disk))
+		if (disk_fault(scenario, disk) || world_disk_has_bad(scenario->world, disk))
 			return false;
 	return true;
 }
@@ -62,7 +62,7 @@ static bool possible(struct scenario *scenario, unsigned disk, unsigned fault)
 		world_disk_fault(scenario->world, disk, WORLD_FAULT_NONE);
 	if (fault == SCENARIO_REMOVED)
 		for (unsigned i = 0; i < disk_count(scenario); i++)
-			if (fault_of(scenario, i) == WORLD_FAULT_STUCK)
+			if (disk_fault(scenario, i) == WORLD_FAULT_STUCK)
 				return false;
 	return true;
 }
@@ -86,7 +86,7 @@ static void lose_flush(struct scenario *scenario)
 		machine_submit(scenario->machine);
 	steps(scenario, 60);
 	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (fault_of(scenario, disk) == WORLD_FAULT_FLUSH)
+		if (disk_fault(scenario, disk) == WORLD_FAULT_FLUSH)
 			world_disk_fault(scenario->world, disk, WORLD_FAULT_NONE);
 	cut(scenario);
 }

@@ -75,7 +75,7 @@ static void start_again(struct scenario *scenario, uint32_t present)
 static void wake(struct scenario *scenario)
 {
 	for (unsigned disk = 0; disk < disk_count(scenario); disk++)
-		if (fault_of(scenario, disk) == WORLD_FAULT_STUCK)
+		if (disk_fault(scenario, disk) == WORLD_FAULT_STUCK)
 			world_disk_fault(scenario->world, disk, WORLD_FAULT_NONE);
 }
 

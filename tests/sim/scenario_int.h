@@ -30,7 +30,7 @@ void steps(struct scenario *scenario, unsigned bound);
 
 /* FAULT begins, if it is one of a disk's or a person's: what it meets is covered. */
 void cover(struct scenario *scenario, unsigned fault);
-enum world_fault fault_of(const struct scenario *scenario, unsigned disk);
+enum world_fault disk_fault(const struct scenario *scenario, unsigned disk);
 enum label_state member_state(struct scenario *scenario, unsigned disk);
 bool all_well(const struct scenario *scenario);
 /* The victim, or a new one, suffers FAULT; or any fault. */
