@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/conf.h"
 #include "ctl/command.h"
@@ -154,6 +155,17 @@ static bool is_choice(const char *values, const char *text)
 	return false;
 }
 
+/* yoked has a working directory of its own. What is not there is asked for as it was written. */
+static json_t *disk_value(const char *text)
+{
+	char *here = *text == '/' || access(text, F_OK) ? NULL : get_current_dir_name();
+	json_t *value = here ? json_sprintf("%s/%s", strcmp(here, "/") ? here : "", text) :
+			       json_string(text);
+
+	free(here);
+	return value;
+}
+
 static int set_argument(struct parser *p, const struct argument *argument, const char *text)
 {
 	const char *shown = argument->option ? argument->option : argument->meta;
@@ -162,11 +174,11 @@ static int set_argument(struct parser *p, const struct argument *argument, const
 	int64_t number;
 
 	value = json_object_get(p->invocation->params, argument->name);
-	if (argument->kind == ARGUMENT_LIST) {
+	if (argument->kind == ARGUMENT_DISKS) {
 		if (!value)
 			json_object_set_new(p->invocation->params, argument->name,
 					    value = json_array());
-		if (json_array_append_new(value, json_string(text)))
+		if (json_array_append_new(value, disk_value(text)))
 			return USAGE(p, "%s: not UTF-8", shown);
 		return EXIT_DONE;
 	}
@@ -174,11 +186,11 @@ static int set_argument(struct parser *p, const struct argument *argument, const
 		return USAGE(p, "%s is there twice", shown);
 	if (argument->kind == ARGUMENT_FLAG) {
 		value = json_true();
-	} else if (argument->kind == ARGUMENT_TEXT) {
+	} else if (argument->kind == ARGUMENT_TEXT || argument->kind == ARGUMENT_DISK) {
 		if (argument->values && !is_choice(argument->values, text))
 			return USAGE(p, "%s: \"%s\" is not one of: %s", shown, text,
 				     argument->values);
-		value = json_string(text);
+		value = argument->kind == ARGUMENT_DISK ? disk_value(text) : json_string(text);
 		if (!value)
 			return USAGE(p, "%s: not UTF-8", shown);
 	} else {
@@ -279,7 +291,7 @@ static int parse_word(struct parser *p, const char *word)
 	if (!a || !a->name)
 		return USAGE(p, "\"%s\" is too much for %s. See yokectl help %s", word, p->noun,
 			     p->noun);
-	if (a->kind != ARGUMENT_LIST)
+	if (a->kind != ARGUMENT_DISKS)
 		p->positions++;
 	return set_argument(p, a, word);
 }

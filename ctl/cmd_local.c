@@ -99,7 +99,7 @@ static void print_usage(const struct command *c, FILE *out)
 	for (const struct argument *a = c->arguments; a && a->name; a++) {
 		if (!a->option)
 			fprintf(out, a->required ? " %s%s" : " [%s%s]", a->meta,
-				a->kind == ARGUMENT_LIST ? "..." : "");
+				a->kind == ARGUMENT_DISKS ? "..." : "");
 		else
 			fprintf(out, a->required ? " %s%s%s" : " [%s%s%s]", a->option,
 				a->meta ? " " : "", a->meta ? a->meta : "");

@@ -63,12 +63,12 @@ static const struct argument fault_arguments[] = {
 	}
 
 static const struct argument disk_arguments[] = {
-	{ "disk", NULL, "DISK", ARGUMENT_TEXT, true, NULL },
+	{ "disk", NULL, "DISK", ARGUMENT_DISK, true, NULL },
 	{ 0 },
 };
 
 static const struct argument disk_test_arguments[] = {
-	{ "disks", NULL, "DISK", ARGUMENT_LIST, false, NULL },
+	{ "disks", NULL, "DISK", ARGUMENT_DISKS, false, NULL },
 	{ 0 },
 };
 
@@ -79,7 +79,7 @@ static const struct argument array_arguments[] = {
 
 static const struct argument array_create_arguments[] = {
 	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
-	{ "disks", NULL, "DISK", ARGUMENT_LIST, true, NULL },
+	{ "disks", NULL, "DISK", ARGUMENT_DISKS, true, NULL },
 	{ "level", "--level", "LEVEL", ARGUMENT_INTEGER, true, NULL },
 	{ "chunk_bytes", "--chunk", "SIZE", ARGUMENT_SIZE, false, NULL },
 	{ "full_stripe_log", "--full-stripe-log", "HOW", ARGUMENT_TEXT, false, "data intent" },
@@ -88,7 +88,7 @@ static const struct argument array_create_arguments[] = {
 
 static const struct argument array_add_arguments[] = {
 	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
-	{ "disk", NULL, "DISK", ARGUMENT_TEXT, true, NULL },
+	{ "disk", NULL, "DISK", ARGUMENT_DISK, true, NULL },
 	DESTROYS,
 };
 
@@ -100,7 +100,7 @@ static const struct argument array_remove_arguments[] = {
 
 static const struct argument array_start_arguments[] = {
 	{ "name", NULL, "NAME", ARGUMENT_TEXT, true, NULL },
-	{ "disks", NULL, "DISK", ARGUMENT_LIST, false, NULL },
+	{ "disks", NULL, "DISK", ARGUMENT_DISKS, false, NULL },
 	DESTROYS,
 };
 

@@ -14,7 +14,8 @@
 
 enum argument_kind {
 	ARGUMENT_TEXT,
-	ARGUMENT_LIST, /* by position, the last one: all the words that follow */
+	ARGUMENT_DISK,  /* a path, from here, or backing:NAME; a path from / in the call */
+	ARGUMENT_DISKS, /* by position, the last one: all the words that follow */
 	ARGUMENT_INTEGER,
 	ARGUMENT_SIZE,        /* 64K; bytes in the call */
 	ARGUMENT_MS,          /* 20ms, 1s; milliseconds in the call */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/conf_int.h"
 #include "ctl/command.h"
@@ -122,17 +123,23 @@ START_TEST(the_manual_has_every_command_and_option)
 }
 END_TEST
 
-static int parse(char *line, struct output *output, struct invocation *invocation)
+static int parse_params(char *line, struct output *output, struct invocation *invocation)
 {
 	char *argv[32];
 	bool help = false, version = false;
-	int argc = 0, code;
+	int argc = 0;
 
 	for (char *at, *word = strtok_r(line, " \t\n", &at); word;
 	     word = strtok_r(NULL, " \t\n", &at))
 		argv[argc++] = word;
 	*invocation = (struct invocation){ .params = json_object(), .output = output };
-	code = arguments_parse(argc, argv, invocation, &help, &version);
+	return arguments_parse(argc, argv, invocation, &help, &version);
+}
+
+static int parse(char *line, struct output *output, struct invocation *invocation)
+{
+	int code = parse_params(line, output, invocation);
+
 	json_decref(invocation->params);
 	return code;
 }
@@ -280,6 +287,36 @@ START_TEST(a_wrong_command_line_is_refused_with_a_sentence)
 }
 END_TEST
 
+START_TEST(a_disk_may_be_a_path_from_here)
+{
+	struct output output = { .out = stdout, .err = stderr };
+	char line[] =
+		"yokectl array create a --level 1 Makefile /x backing:m0 not-here core/base.h";
+	char one[] = "yokectl disk label Makefile", *here = get_current_dir_name(), wanted[4200];
+	static const char *const texts[] = { "%s/Makefile", "/x", "backing:m0", "not-here",
+					     "%s/core/base.h" };
+	struct invocation invocation;
+	json_t *disks;
+
+	ck_assert_int_eq(parse_params(line, &output, &invocation), EXIT_DONE);
+	disks = json_object_get(invocation.params, "disks");
+	ck_assert_uint_eq(json_array_size(disks), ARRAY_LEN(texts));
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++) {
+		bool from_here = texts[i][0] == '%';
+
+		snprintf(wanted, sizeof(wanted), "%s%s", from_here ? here : "",
+			 texts[i] + (from_here ? 2 : 0));
+		ck_assert_str_eq(json_string_value(json_array_get(disks, i)), wanted);
+	}
+	json_decref(invocation.params);
+	ck_assert_int_eq(parse_params(one, &output, &invocation), EXIT_DONE);
+	snprintf(wanted, sizeof(wanted), "%s/Makefile", here);
+	ck_assert_str_eq(json_string_value(json_object_get(invocation.params, "disk")), wanted);
+	json_decref(invocation.params);
+	free(here);
+}
+END_TEST
+
 START_TEST(options_may_stand_anywhere_and_be_joined)
 {
 	struct output output = { .out = stdout, .err = stderr };
@@ -363,6 +400,7 @@ int main(void)
 			    ARRAY_LEN(with_examples));
 	tcase_add_loop_test(tcase, a_wrong_command_line_is_refused_with_a_sentence, 0,
 			    ARRAY_LEN(wrong));
+	tcase_add_test(tcase, a_disk_may_be_a_path_from_here);
 	tcase_add_test(tcase, options_may_stand_anywhere_and_be_joined);
 	tcase_add_test(tcase, what_cannot_be_written_is_a_failure);
 	tcase_add_test(tcase, help_is_of_as_much_as_was_written);
