@@ -29,6 +29,7 @@ struct buf_pool {
 	uint8_t *region;
 	unsigned units;
 	unsigned free_units;
+	size_t touched;  /* bytes of the region, from its start: what is taken first */
 	uint32_t *stack; /* numbers of the free units */
 	bool *taken;     /* by unit number */
 };
@@ -36,10 +37,11 @@ struct buf_pool {
 static_assert(BUF_LIST_MAX / BUF_UNIT * sizeof(struct iovec) <= BUF_UNIT,
 	      "the table of the longest list fits in one unit");
 
+#define TOUCH (2 * MIB) /* in one turn: a huge page */
+
 /* Touched at start: a first touch in a turn costs more than what it is touched for. */
 static bool populate(uint8_t *region, size_t size)
 {
-	madvise(region, size, MADV_HUGEPAGE);
 	if (!madvise(region, size, MADV_POPULATE_WRITE))
 		return true;
 	if (errno != EINVAL)
@@ -50,7 +52,7 @@ static bool populate(uint8_t *region, size_t size)
 	return true;
 }
 
-struct buf_pool *buf_pool_new(uint64_t size_bytes)
+static struct buf_pool *pool_new(uint64_t size_bytes, size_t touch)
 {
 	uint64_t units = size_bytes / BUF_UNIT + (size_bytes % BUF_UNIT != 0);
 	struct buf_pool *pool;
@@ -67,8 +69,11 @@ struct buf_pool *buf_pool_new(uint64_t size_bytes)
 	pool->taken = calloc(units, sizeof(*pool->taken));
 	pool->region = mmap(NULL, units * BUF_UNIT, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pool->touched = min_u64(touch, units * BUF_UNIT);
+	if (pool->region != MAP_FAILED)
+		madvise(pool->region, units * BUF_UNIT, MADV_HUGEPAGE);
 	if (!pool->stack || !pool->taken || pool->region == MAP_FAILED ||
-	    !populate(pool->region, units * BUF_UNIT)) {
+	    !populate(pool->region, pool->touched)) {
 		if (pool->region != MAP_FAILED)
 			munmap(pool->region, units * BUF_UNIT);
 		free(pool->stack);
@@ -83,6 +88,27 @@ struct buf_pool *buf_pool_new(uint64_t size_bytes)
 		pool->free_units++;
 	}
 	return pool;
+}
+
+struct buf_pool *buf_pool_new(uint64_t size_bytes)
+{
+	return pool_new(size_bytes, SIZE_MAX);
+}
+
+struct buf_pool *buf_pool_new_untouched(uint64_t size_bytes)
+{
+	return pool_new(size_bytes, 0);
+}
+
+bool buf_pool_touch(struct buf_pool *pool)
+{
+	size_t size = (size_t)pool->units * BUF_UNIT, more = min_u64(TOUCH, size - pool->touched);
+
+	/* The old kernel's way would write into units that somebody has. */
+	if (!more || madvise(pool->region + pool->touched, more, MADV_POPULATE_WRITE))
+		return false;
+	pool->touched += more;
+	return pool->touched < size;
 }
 
 void buf_pool_free(struct buf_pool *pool)

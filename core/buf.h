@@ -30,6 +30,12 @@ struct buf_list {
 
 /* NULL with errno set. SIZE_BYTES is rounded up to whole units. */
 struct buf_pool *buf_pool_new(uint64_t size_bytes);
+/*
+ * While others are served: its memory is not touched yet, which would take longer than a turn of
+ * the loop. buf_pool_touch() touches some of it, once a turn, until it returns false.
+ */
+struct buf_pool *buf_pool_new_untouched(uint64_t size_bytes);
+bool buf_pool_touch(struct buf_pool *pool);
 /* Asserts that everything was given back. */
 void buf_pool_free(struct buf_pool *pool);
 

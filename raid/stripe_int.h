@@ -156,6 +156,7 @@ struct stripes {
 	struct env_defer start, admit, memory_free;
 	struct env_timer held;
 	struct buf_pool *buffers;
+	struct env_timer touch; /* memory for them, turn by turn */
 	struct stream streams[STRIPE_STREAMS];
 	uint64_t stream_clock;
 

@@ -288,6 +288,15 @@ static uint64_t buffer_bytes(const struct raid5 *raid5)
 		       2 * (uint64_t)raid5->chunk_bytes * (raid5->roles + 1));
 }
 
+/* Clearing all of it at once would hold up every LUN. */
+static void touch_more(struct env_timer *timer)
+{
+	struct stripes *stripes = container_of(timer, struct stripes, touch);
+
+	if (buf_pool_touch(stripes->buffers))
+		env_timer_set(stripes->array->env, timer, NS_PER_MS);
+}
+
 struct stripes *stripes_new(struct raid5 *raid5)
 {
 	struct stripes *stripes = calloc(1, sizeof(*stripes));
@@ -300,7 +309,8 @@ struct stripes *stripes_new(struct raid5 *raid5)
 	stripes->memory_free.fn = memory_run;
 	stripes->flush.fn = log_flushed;
 	stripes->flush_settle.fn = log_flush_settled;
-	stripes->buffers = buf_pool_new(buffer_bytes(raid5));
+	stripes->touch.fn = touch_more;
+	stripes->buffers = buf_pool_new_untouched(buffer_bytes(raid5));
 	if (!stripes->buffers || pool_init(&stripes->ops, sizeof(struct op), OPS) < 0 ||
 	    pool_init(&stripes->parts, sizeof(struct part), PARTS) < 0 ||
 	    stripe_pool(stripes) < 0) {
@@ -309,6 +319,7 @@ struct stripes *stripes_new(struct raid5 *raid5)
 	}
 	for (unsigned i = 0; i < STRIPE_JOBS; i++)
 		stripes->jobs[i].all = stripes;
+	touch_more(&stripes->touch);
 	return stripes;
 }
 
@@ -317,6 +328,7 @@ void stripes_free(struct stripes *stripes)
 	assert(!stripes->equalise.active && !stripes->flush_asked &&
 	       STAILQ_EMPTY(&stripes->waiting));
 	env_timer_cancel(stripes->array->env, &stripes->held);
+	env_timer_cancel(stripes->array->env, &stripes->touch);
 	env_defer_cancel(stripes->array->env, &stripes->start);
 	env_defer_cancel(stripes->array->env, &stripes->admit);
 	env_defer_cancel(stripes->array->env, &stripes->memory_free);

@@ -82,6 +82,25 @@ START_TEST(the_size_is_rounded_up_and_none_is_refused)
 }
 END_TEST
 
+START_TEST(memory_is_touched_step_by_step_while_it_is_used)
+{
+	struct buf_pool *pool = buf_pool_new_untouched(5 * MIB);
+	struct buf_list list;
+
+	ck_assert(buf_take(pool, 5 * MIB - BUF_UNIT, &list));
+	for (unsigned i = 0; i < list.count; i++)
+		memset(list.iov[i].iov_base, (int)i + 1, list.iov[i].iov_len);
+	ck_assert(buf_pool_touch(pool));
+	ck_assert(buf_pool_touch(pool));
+	ck_assert(!buf_pool_touch(pool));
+	ck_assert(!buf_pool_touch(pool));
+	for (unsigned i = 0; i < list.count; i++)
+		ck_assert_int_eq(*(uint8_t *)list.iov[i].iov_base, (uint8_t)(i + 1));
+	buf_give(pool, &list);
+	buf_pool_free(pool);
+}
+END_TEST
+
 START_TEST(the_same_memory_comes_back_in_the_same_order)
 {
 	struct buf_pool *pool = buf_pool_new(32 * BUF_UNIT);
@@ -154,6 +173,7 @@ int main(void)
 			    (int)ARRAY_LEN(lengths));
 	tcase_add_test(tc, a_list_that_does_not_fit_takes_nothing);
 	tcase_add_test(tc, the_size_is_rounded_up_and_none_is_refused);
+	tcase_add_test(tc, memory_is_touched_step_by_step_while_it_is_used);
 	tcase_add_test(tc, the_same_memory_comes_back_in_the_same_order);
 	tcase_add_test(tc, copies_and_slices_agree_at_every_unit_border);
 	suite_add_tcase(suite, tc);
