@@ -7,7 +7,8 @@
  *     adds up, with flags and an op that the device advertises, on a device that
  *     is online.
  *  2. Each blk_submit() ends in exactly one call of its fn, from a deferred
- *     callback, with op, flags and range as the caller left them.
+ *     callback, with op, flags and range as the caller left them; of blk_pass(),
+ *     in that, or in the end of the io above from the same callback.
  *  3. An io with IO_FUA that succeeds is durable: the device has BLK_FUA, or
  *     keeps nothing volatile, or a FLUSH submitted after it succeeded.
  *  4. A STATUS that succeeds says something of the first block at least; a device that says
@@ -185,22 +186,23 @@ static int check_down(struct blk *blk, const struct io *io)
 		return -ENXIO;
 	if (blk->state == BLK_WAITING)
 		return -EAGAIN;
-	if (io_op_modifies(io->op) &&
-	    (blk->features & BLK_READ_ONLY || blk->state == BLK_READ_ONLY_NOW))
+	if ((blk->features & BLK_READ_ONLY || blk->state == BLK_READ_ONLY_NOW) &&
+	    io_op_modifies(io->op))
 		return -EROFS;
 	if (needs[io->op] & ~blk->features)
 		return -EOPNOTSUPP;
 	return 0;
 }
 
-void blk_submit(struct blk *blk, struct io *io, io_fn *fn, void *arg)
+void blk_send(struct blk *blk, struct io *io, io_fn *fn, void *arg, bool pass)
 {
 	struct io_frame *frame;
 	int error;
 
-	assert(io->depth < IO_DEPTH && !io->defer.queued && fn);
+	assert(io->depth < IO_DEPTH && !io->defer.queued && (pass ? io->depth > 0 : fn != NULL));
 	frame = &io->frames[io->depth++];
 	frame->fn = fn;
+	frame->pass = pass;
 	frame->arg = arg;
 	frame->blk = blk;
 	frame->offset = io->offset;
@@ -229,12 +231,12 @@ static void count(struct blk *blk, const struct io *io, uint64_t length)
 		return;
 	blk->counts.ops[io->op]++;
 	blk->counts.by_purpose[io->purpose]++;
-	if (io->error == -ENOSPC)
-		blk->full_ns = env_now_ns(blk->env);
 	if (io->error)
 		blk->counts.errors[io->op]++;
 	else if (io->op != IO_FLUSH && io->op != IO_STATUS)
 		blk->counts.bytes[io->op] += length;
+	if (io->error == -ENOSPC)
+		blk->full_ns = env_now_ns(blk->env);
 }
 
 /* What the device said of a range is about that range. */
@@ -251,10 +253,9 @@ static bool wants_flush(const struct blk *blk, const struct io_frame *frame, con
 	       blk->features & BLK_VOLATILE && io->op != IO_FLUSH && io->error == 0;
 }
 
-static void io_return(struct env_defer *defer)
+/* IO's way out of the device that had it; false: it has not ended there yet. */
+static bool leave(struct io *io, struct io_frame *frame)
 {
-	struct io *io = container_of(defer, struct io, defer);
-	struct io_frame *frame = &io->frames[io->depth - 1];
 	struct blk *blk = frame->blk;
 
 	assert(io->op != IO_STATUS || io->error || run_fits(frame, io));
@@ -265,7 +266,7 @@ static void io_return(struct env_defer *defer)
 			io_done(io, -ENXIO);
 		else
 			blk->ops->submit(blk, io);
-		return;
+		return false;
 	}
 	if (blk->latency)
 		hist_add(blk->latency, env_now_ns(blk->env) - frame->start_ns);
@@ -275,6 +276,19 @@ static void io_return(struct env_defer *defer)
 	io->length = frame->length;
 	io->depth--;
 	blk->in_flight--;
+	return true;
+}
+
+static void io_return(struct env_defer *defer)
+{
+	struct io *io = container_of(defer, struct io, defer);
+	struct io_frame *frame;
+
+	do {
+		frame = &io->frames[io->depth - 1];
+		if (!leave(io, frame))
+			return;
+	} while (frame->pass && !(io->error && frame->fn));
 	frame->fn(io, frame->arg);
 }
 

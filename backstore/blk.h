@@ -6,8 +6,8 @@
  * blk_init(). blk_submit() checks range, alignment, flags and features at every
  * hop, counts and times it; io_done() checks the way back. A 1:1 layer moves
  * io->offset and hands the same io on with blk_submit(); op, flags and range
- * are again what it handed on when its callback runs. A fan-out submits ios of
- * its own.
+ * are again what it handed on when its callback runs. One that has nothing to do
+ * then uses blk_pass(). A fan-out submits ios of its own.
  *
  * Refused here, without reaching the device: -EINVAL (contract broken; logged),
  * -ENXIO (device failed), -EAGAIN (waits), -EROFS (modifies a read-only device), -EOPNOTSUPP.
@@ -96,7 +96,22 @@ struct blk {
 /* Name, env, limits and ops are set; one reference is the caller's. */
 void blk_init(struct blk *blk);
 
-void blk_submit(struct blk *blk, struct io *io, io_fn *fn, void *arg);
+/* Not called as such: blk_submit(), blk_pass(). */
+void blk_send(struct blk *blk, struct io *io, io_fn *fn, void *arg, bool pass);
+
+static inline void blk_submit(struct blk *blk, struct io *io, io_fn *fn, void *arg)
+{
+	blk_send(blk, io, fn, arg, false);
+}
+
+/*
+ * By a layer that has IO: what becomes of it there becomes of it here. If that is an error, RESCUE
+ * has IO again instead; NULL: nobody has.
+ */
+static inline void blk_pass(struct blk *blk, struct io *io, io_fn *rescue, void *arg)
+{
+	blk_send(blk, io, rescue, arg, true);
+}
 
 struct blk *blk_ref(struct blk *blk);
 void blk_unref(struct blk *blk);

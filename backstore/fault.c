@@ -55,17 +55,6 @@ struct fault *fault_of(struct blk *blk)
 
 /* --- going on --- */
 
-static void passed(struct io *io, void *arg)
-{
-	(void)arg;
-	io_done(io, io->error);
-}
-
-static void pass(struct fault *fault, struct io *io)
-{
-	blk_submit(fault->lower, io, passed, fault);
-}
-
 static bool used_up(const struct rule *rule)
 {
 	return rule->what.count && rule->hits >= rule->what.count;
@@ -102,7 +91,7 @@ static void delay_over(struct env_timer *timer)
 	unhold(rule);
 	if (used_up(rule) && rule->held_count == 0)
 		rule_free(rule);
-	pass(fault, io);
+	blk_pass(fault->lower, io, NULL, NULL);
 }
 
 static void delay(struct rule *rule, struct io *io)
@@ -200,7 +189,7 @@ static void fault_submit(struct blk *blk, struct io *io)
 	struct rule *rule = find(fault, io);
 
 	if (!rule) {
-		pass(fault, io);
+		blk_pass(fault->lower, io, NULL, NULL);
 		return;
 	}
 	rule->hits++;
@@ -282,7 +271,7 @@ bool fault_remove(struct fault *fault, uint64_t id)
 	rule_free(rule);
 	while ((io = STAILQ_FIRST(&held))) {
 		STAILQ_REMOVE_HEAD(&held, link);
-		pass(fault, io);
+		blk_pass(fault->lower, io, NULL, NULL);
 	}
 	return true;
 }

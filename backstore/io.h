@@ -71,6 +71,7 @@ struct io_frame {
 	uint64_t start_ns;
 	enum io_op op;
 	unsigned flags;
+	bool pass; /* fn is for errors only */
 };
 
 struct io {

@@ -77,6 +77,8 @@ bool regions_doubtful(const struct regions *regions, uint64_t offset, uint64_t l
 {
 	const struct region_hold range = { .offset = offset, .length = length };
 
+	if (!regions->doubtful)
+		return false;
 	for (unsigned i = regions_first(regions, &range); i <= regions_last(regions, &range); i++)
 		if (regions->all[i].doubtful)
 			return true;

@@ -43,9 +43,14 @@ static struct mirror *mirror_of(struct blk *blk)
 	return container_of(blk, struct mirror, blk);
 }
 
+static struct member *leg_member(const struct leg *leg)
+{
+	return leg->mirror->array->roles[leg->role];
+}
+
 struct member *mirror_leg(const struct mirror *mirror, unsigned leg)
 {
-	return mirror->array->roles[mirror->first + leg];
+	return leg_member(&mirror->legs[leg]);
 }
 
 /* --- writes and flushes --- */
@@ -191,91 +196,83 @@ static void op_begin(void *arg, struct fan *fan)
 
 /* --- reads --- */
 
+static bool readable(const struct leg *leg)
+{
+	const struct member *member = leg_member(leg);
+
+	return member && member->state == MEMBER_IN_SYNC;
+}
+
 /* The leg that read last where IO goes on, else the one with the least to do; NULL: none. */
 static struct leg *best_leg(struct mirror *mirror, const struct io *io)
 {
 	struct leg *best = NULL;
 
 	for (unsigned n = 0; n < mirror->count; n++) {
-		unsigned i = (mirror->turn + n) % mirror->count;
-		const struct member *member = mirror_leg(mirror, i);
-		struct leg *leg = &mirror->legs[i];
+		struct leg *leg = &mirror->legs[(mirror->turn + n) % mirror->count];
 
-		if (!member || member->state != MEMBER_IN_SYNC)
+		if (!readable(leg))
 			continue;
 		if (leg->next_offset == io->offset)
 			return leg;
-		if (!best || leg->reads < best->reads)
+		if (!best || leg_member(leg)->blk->in_flight < leg_member(best)->blk->in_flight)
 			best = leg;
 	}
 	mirror->turn++;
 	return best;
 }
 
-/* The first in-sync leg from FROM on, or -1. */
-static int leg_from(const struct mirror *mirror, unsigned from)
+/* The first that can be read, from LEG on; NULL: none. */
+static struct leg *leg_from(struct mirror *mirror, struct leg *leg)
 {
-	for (unsigned i = from; i < mirror->count; i++)
-		if (mirror_leg(mirror, i) && mirror_leg(mirror, i)->state == MEMBER_IN_SYNC)
-			return (int)i;
-	return -1;
+	for (; leg < &mirror->legs[mirror->count]; leg++)
+		if (readable(leg))
+			return leg;
+	return NULL;
 }
 
-static void read_leg(struct mirror *mirror, struct io *io, unsigned number, io_fn *done)
+/* FAILED has IO if LEG cannot read it; LEG NULL: nobody can. */
+static void read_leg(struct leg *leg, struct io *io, io_fn *failed)
 {
-	struct leg *leg = &mirror->legs[number];
-
-	leg->reads++;
-	leg->next_offset = io->offset + io->length;
-	io->offset += mirror->array->label.data.offset;
-	blk_submit(mirror_leg(mirror, number)->blk, io, done, leg);
-}
-
-/* True: it is answered, or cannot be read again. */
-static bool read_ended(struct io *io, struct leg *leg)
-{
-	leg->reads--;
-	if (!io->error || io->op == IO_STATUS) {
-		io_done(io, io->error);
-		return true;
+	if (!leg) {
+		io_done(io, -EIO);
+		return;
 	}
-	io->offset -= leg->mirror->array->label.data.offset;
-	return false;
+	leg->next_offset = io->offset + io->length;
+	io->offset += leg->mirror->array->label.data.offset;
+	blk_pass(leg_member(leg)->blk, io, failed, leg);
 }
 
-static void read_done(struct io *io, void *arg)
+static void read_failed(struct io *io, void *arg)
 {
 	struct leg *leg = arg;
 
-	if (!read_ended(io, leg))
+	io->offset -= leg->mirror->array->label.data.offset;
+	if (io->op == IO_STATUS)
+		io_done(io, io->error);
+	else
 		equaliser_read(leg->mirror->equaliser, io, true);
 }
 
 /* What the equaliser could do is done: who can read it now? */
-static void last_read_done(struct io *io, void *arg)
+static void last_read_failed(struct io *io, void *arg)
 {
 	struct leg *leg = arg;
-	struct mirror *mirror = leg->mirror;
-	int next;
 
-	if (read_ended(io, leg))
-		return;
-	next = leg_from(mirror, (unsigned)(leg - mirror->legs) + 1);
-	if (next < 0)
-		io_done(io, io->error);
+	io->offset -= leg->mirror->array->label.data.offset;
+	leg = leg_from(leg->mirror, leg + 1);
+	if (leg)
+		read_leg(leg, io, last_read_failed);
 	else
-		read_leg(mirror, io, (unsigned)next, last_read_done);
+		io_done(io, io->error);
 }
 
 void mirror_read(struct mirror *mirror, struct io *io, bool final)
 {
-	struct leg *best = final ? NULL : best_leg(mirror, io);
-	int leg = best ? (int)(best - mirror->legs) : leg_from(mirror, 0);
-
-	if (leg < 0)
-		io_done(io, -EIO);
+	if (final)
+		read_leg(leg_from(mirror, mirror->legs), io, last_read_failed);
 	else
-		read_leg(mirror, io, (unsigned)leg, final ? last_read_done : read_done);
+		read_leg(best_leg(mirror, io), io, read_failed);
 }
 
 /*
@@ -287,7 +284,7 @@ static bool must_be_equal(const struct mirror *mirror)
 	unsigned in_sync = 0;
 
 	for (unsigned i = 0; i < mirror->count; i++)
-		in_sync += mirror_leg(mirror, i) && mirror_leg(mirror, i)->state == MEMBER_IN_SYNC;
+		in_sync += readable(&mirror->legs[i]);
 	return in_sync > 1 || !membership_settled(mirror->array) ||
 	       equaliser_changes_sources(mirror->equaliser);
 }
@@ -298,8 +295,9 @@ static void mirror_submit(struct blk *blk, struct io *io)
 
 	if (io->op == IO_FLUSH || io_op_modifies(io->op))
 		fan_begin(mirror->fans, io);
-	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) && must_be_equal(mirror) &&
-		 regions_doubtful(mirror->array->regions, io->offset, io->length))
+	else if (io->op == IO_READ && !canary(CANARY_DOUBTFUL_READ) &&
+		 regions_doubtful(mirror->array->regions, io->offset, io->length) &&
+		 must_be_equal(mirror))
 		equaliser_read(mirror->equaliser, io, false);
 	else
 		mirror_read(mirror, io, false);
@@ -362,10 +360,9 @@ struct blk *mirror_new(struct array *array, unsigned first, unsigned count)
 	if (!mirror)
 		return NULL;
 	mirror->array = array;
-	mirror->first = first;
 	mirror->count = count;
 	for (unsigned i = 0; i < count; i++)
-		mirror->legs[i].mirror = mirror;
+		mirror->legs[i] = (struct leg){ .mirror = mirror, .role = first + i };
 	mirror->fans = fan_pool_new(FANS, count, count * IO_IOV_MAX, sizeof(struct mirror_op),
 				    op_begin, mirror);
 	mirror->lock = rangelock_new(array->env);

@@ -11,14 +11,14 @@
 
 struct leg {
 	struct mirror *mirror;
+	unsigned role;
 	uint64_t next_offset; /* where a sequential reader goes on */
-	unsigned reads;       /* in flight */
 };
 
 struct mirror {
 	struct blk blk;
 	struct array *array;
-	unsigned first, count; /* roles */
+	unsigned count;
 	struct leg legs[MIRROR_LEGS_MAX];
 	unsigned turn;
 	struct fan_pool *fans;

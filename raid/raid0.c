@@ -48,12 +48,6 @@ uint64_t raid0_size(uint64_t length, uint32_t chunk_bytes, unsigned count)
 	return align_down(length, chunk_bytes) * count;
 }
 
-static void passed(struct io *io, void *arg)
-{
-	(void)arg;
-	io_done(io, io->error);
-}
-
 /* Where byte AT of CHUNK lies on its part. */
 static uint64_t on_part(const struct raid0 *raid0, uint64_t chunk, uint64_t at)
 {
@@ -67,7 +61,7 @@ static void pass(struct raid0 *raid0, struct io *io)
 	struct raid0_part *part = &raid0->parts[chunk % raid0->count];
 
 	io->offset = part->offset + on_part(raid0, chunk, io->offset);
-	blk_submit(part->blk, io, passed, NULL);
+	blk_pass(part->blk, io, NULL, NULL);
 }
 
 /* Chunks of IO on part P, first and last: false: there is none. */

@@ -285,6 +285,8 @@ END_TEST
 struct shift {
 	struct blk blk;
 	struct blk *lower;
+	bool pass;
+	io_fn *rescue; /* of those that pass */
 	unsigned returned;
 };
 
@@ -302,7 +304,10 @@ static void shift_submit(struct blk *blk, struct io *io)
 	struct shift *shift = container_of(blk, struct shift, blk);
 
 	io->offset += 512;
-	blk_submit(shift->lower, io, shift_done, shift);
+	if (shift->pass)
+		blk_pass(shift->lower, io, shift->rescue, shift);
+	else
+		blk_submit(shift->lower, io, shift_done, shift);
 }
 
 static void shift_close(struct blk *blk)
@@ -316,6 +321,15 @@ static const struct blk_ops shift_ops = {
 	.close = shift_close,
 };
 
+static void shift_over(struct shift *shift, struct blk *lower)
+{
+	shift->lower = lower;
+	shift->blk = *lower;
+	shift->blk.ops = &shift_ops;
+	blk_init(&shift->blk);
+}
+
+/* Those of mask _i pass it on. */
 START_TEST(an_io_comes_back_through_nine_layers_as_it_was)
 {
 	static struct shift layers[IO_DEPTH - 1];
@@ -327,10 +341,8 @@ START_TEST(an_io_comes_back_through_nine_layers_as_it_was)
 	make(512, ALL_FEATURES);
 	top = &fake->blk;
 	for (unsigned i = 0; i < ARRAY_LEN(layers); i++) {
-		layers[i] = (struct shift){ .lower = top };
-		layers[i].blk = fake->blk;
-		layers[i].blk.ops = &shift_ops;
-		blk_init(&layers[i].blk);
+		layers[i] = (struct shift){ .pass = _i >> i & 1 };
+		shift_over(&layers[i], top);
 		top = &layers[i].blk;
 	}
 	io_init(&io, IO_WRITE, 0, 512, &iov, 1);
@@ -340,17 +352,81 @@ START_TEST(an_io_comes_back_through_nine_layers_as_it_was)
 	ck_assert_uint_eq(fake->last_flags, IO_FUA);
 	fake_blk_end(fake, -ENOSPC);
 	fake_env_run(env);
+	ck_assert_uint_eq(wait.calls, 1);
 	ck_assert_int_eq(wait.error, -ENOSPC);
 	ck_assert_uint_eq(io.offset, 0);
 	ck_assert_uint_eq(io.depth, 0);
 	for (unsigned i = 0; i < ARRAY_LEN(layers); i++) {
-		ck_assert_uint_eq(layers[i].returned, 1);
+		ck_assert_uint_eq(layers[i].returned, layers[i].pass ? 0 : 1);
 		ck_assert_uint_eq(layers[i].blk.counts.errors[IO_WRITE], 1);
 		ck_assert_uint_eq(layers[i].blk.in_flight, 0);
 	}
 	blk_unref(top);
 	fake = NULL;
 	ck_assert(closed);
+}
+END_TEST
+
+static void shift_rescued(struct io *io, void *arg)
+{
+	struct shift *shift = arg;
+
+	shift->returned++;
+	ck_assert_int_eq(io->error, -EIO);
+	ck_assert_uint_eq(io->offset, 1024); /* as it was handed on */
+	io_done(io, 0);
+}
+
+START_TEST(who_passes_an_io_on_may_have_it_again_if_it_fails)
+{
+	struct shift lower = { .pass = true, .rescue = shift_rescued }, upper = { .pass = true };
+	struct fake_wait wait = { 0 };
+	struct iovec iov = { memory, 512 };
+	struct io io;
+
+	make(512, ALL_FEATURES);
+	shift_over(&lower, &fake->blk);
+	shift_over(&upper, &lower.blk);
+	io_init(&io, IO_READ, 0, 512, &iov, 1);
+	blk_submit(&upper.blk, &io, fake_wait_done, &wait);
+	fake_blk_end(fake, _i ? -EIO : 0);
+	fake_env_run(env);
+	ck_assert_uint_eq(wait.calls, 1);
+	ck_assert_int_eq(wait.error, 0);
+	ck_assert_uint_eq(lower.returned, _i ? 1 : 0);
+	ck_assert_uint_eq(fake->blk.counts.errors[IO_READ], _i ? 1 : 0);
+	ck_assert_uint_eq(lower.blk.counts.errors[IO_READ], 0);
+	ck_assert_uint_eq(upper.blk.counts.bytes[IO_READ], 512);
+	ck_assert_uint_eq(fake->blk.in_flight + lower.blk.in_flight + upper.blk.in_flight, 0);
+	blk_unref(&upper.blk);
+	fake = NULL;
+}
+END_TEST
+
+START_TEST(fua_that_was_passed_on_is_a_flush_of_who_lacks_it)
+{
+	struct shift upper = { .pass = true };
+	struct fake_wait wait = { 0 };
+	struct iovec iov = { memory, 512 };
+	struct io io;
+
+	make(512, BLK_VOLATILE);
+	shift_over(&upper, &fake->blk);
+	upper.blk.features |= BLK_FUA;
+	io_init(&io, IO_WRITE, 0, 512, &iov, 1);
+	io.flags = IO_FUA;
+	blk_submit(&upper.blk, &io, fake_wait_done, &wait);
+	fake_blk_end(fake, 0);
+	fake_env_run(env);
+	ck_assert_uint_eq(wait.calls, 0);
+	ck_assert_uint_eq(fake->submits[IO_FLUSH], 1);
+	fake_blk_end(fake, _i ? -EIO : 0);
+	fake_env_run(env);
+	ck_assert_uint_eq(wait.calls, 1);
+	ck_assert_int_eq(wait.error, _i ? -EIO : 0);
+	ck_assert_uint_eq(upper.blk.counts.ops[IO_WRITE], 1);
+	blk_unref(&upper.blk);
+	fake = NULL;
 }
 END_TEST
 
@@ -504,7 +580,10 @@ int main(void)
 	tcase_add_loop_test(tc, the_state_decides_what_reaches_the_device, 0, ARRAY_LEN(states));
 	tcase_add_loop_test(tc, fua_on_a_device_without_it_is_a_write_and_then_a_flush, 0,
 			    ARRAY_LEN(fua));
-	tcase_add_test(tc, an_io_comes_back_through_nine_layers_as_it_was);
+	tcase_add_loop_test(tc, an_io_comes_back_through_nine_layers_as_it_was, 0,
+			    1 << (IO_DEPTH - 1));
+	tcase_add_loop_test(tc, who_passes_an_io_on_may_have_it_again_if_it_fails, 0, 2);
+	tcase_add_loop_test(tc, fua_that_was_passed_on_is_a_flush_of_who_lacks_it, 0, 2);
 	tcase_add_test(tc, counters_tell_ops_bytes_errors_and_purposes);
 	tcase_add_test(tc, when_a_device_last_had_no_room_is_remembered);
 	tcase_add_test(tc, state_and_size_changes_are_told_to_each_watcher_once);
