@@ -9,14 +9,17 @@ from iscsi import check
 DEPTH = 32
 ROUNDS = 64
 COMMANDS = DEPTH * ROUNDS
+SPAN = 16 << 20
 
 
-def reads(session, length, rounds=ROUNDS):
-    """Bursts of DEPTH reads, each of which arrives at once."""
+def reads(session, length, rounds=ROUNDS, lun=0, step=4096):
+    """Bursts of DEPTH reads, each of which arrives at once, STEP bytes apart over SPAN bytes."""
+    places = (SPAN - length) // step + 1
     for number in range(rounds):
         with session.one_send():
-            tasks = [scsi.start(session, scsi.read10((number * DEPTH + i) * 8, length // 512),
-                                read=length) for i in range(DEPTH)]
+            tasks = [scsi.start(session, scsi.read10((number * DEPTH + i) % places * step // 512,
+                                                     length // 512), lun=lun, read=length)
+                     for i in range(DEPTH)]
         for task in tasks:
             check(len(task.wait().good().received) == length, "a short read")
 
