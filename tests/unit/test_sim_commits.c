@@ -135,12 +135,12 @@ static void torn(unsigned i, bool log)
 		heals();
 		writes(2);
 		world_run_for(world, 7 * NS_PER_S); /* its bits are withdrawn */
-		submits(3 + moment % 5);
+		submits(12);
 		area = log ? &machine_array(machine)->label.log :
 			     &machine_array(machine)->label.maps[moment % 2];
 		if (until_writes_in(area->offset, area->offset + area->length))
 			met++;
-		steps(moment % 4);
+		steps(2 * moment);
 		machine_cut(machine, WORLD_CUT_ANY);
 		ck_assert_int_eq(machine_start(machine, ALL), 0);
 		machine_read_all(machine, true);
