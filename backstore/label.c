@@ -32,7 +32,8 @@
 
 #define VERSION 1
 #define AREA_ALIGN 4096u
-#define COUNT_MAX (UINT64_MAX / 2) /* of what rises by one: nobody gets there */
+#define AREA_END_MAX (UINT64_MAX / 2) /* no sum of places is more than 64 bits */
+#define COUNT_MAX (UINT64_MAX / 2)    /* of what rises by one: nobody gets there */
 #define LOG_LEAST (512 * KIB)
 #define LOG_MOST GIB
 #define ROLE_ROOM 512u /* a place is in blocks: what is below them is the role */
@@ -185,8 +186,9 @@ static void members_decode(const uint8_t *in, struct label *label)
 
 static bool area_sound(const struct label_area *area, uint64_t after)
 {
-	return !area->length || (area->offset >= after && area->offset % AREA_ALIGN == 0 &&
-				 area->length <= UINT64_MAX / 2 - area->offset);
+	return !area->length ||
+	       (area->offset >= after && area->offset % AREA_ALIGN == 0 &&
+		area->offset <= AREA_END_MAX && area->length <= AREA_END_MAX - area->offset);
 }
 
 static uint64_t area_end(const struct label_area *area, uint64_t before)

@@ -203,6 +203,27 @@ START_TEST(data_of_less_than_a_chunk_are_refused)
 }
 END_TEST
 
+/* Where an area ends must not come round to where the next one may begin. */
+START_TEST(areas_that_end_beyond_all_disks_are_refused)
+{
+	static const struct label_area far[] = {
+		{ UINT64_MAX - MIB + 1, MIB },
+		{ 1ull << 63, MIB },
+		{ (1ull << 63) - 4096, MIB },
+		{ 8192, UINT64_MAX - 8191 },
+	};
+	struct label label, back;
+	uint8_t buf[LABEL_SIZE];
+
+	for (unsigned which = 0; which < 4; which++) {
+		label = a_label();
+		*(which < 2 ? &label.maps[which] : which == 2 ? &label.log : &label.data) = far[_i];
+		label_encode(&label, buf);
+		ck_assert_int_eq(label_decode(buf, &back), -EILSEQ);
+	}
+}
+END_TEST
+
 START_TEST(bad_ranges_that_are_not_as_they_should_be_are_refused)
 {
 	struct label label, back;
@@ -342,6 +363,7 @@ int main(void)
 		tcase, an_ancestor_that_lists_a_member_without_a_role_or_a_role_twice_is_refused, 0,
 		2);
 	tcase_add_test(tcase, data_of_less_than_a_chunk_are_refused);
+	tcase_add_loop_test(tcase, areas_that_end_beyond_all_disks_are_refused, 0, 4);
 	tcase_add_test(tcase, bad_ranges_that_are_not_as_they_should_be_are_refused);
 	tcase_add_test(tcase, two_members_with_one_uuid_are_refused);
 	tcase_add_test(tcase, a_newer_version_is_told_from_damage);
