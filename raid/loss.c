@@ -62,13 +62,15 @@ bool loss_touched(const struct stripe *stripe)
 int loss_regain(struct stripe *stripe)
 {
 	struct array *array = stripe->all->array;
+	struct bad_ranges left = array->bad;
 	struct bad_range range;
 
 	for (unsigned i = 0; i < stripe->all->raid5->roles; i++) {
 		range = written_range(stripe, i);
-		if (writes(stripe, i) && !bad_ranges_remove(&array->bad, &range))
+		if (writes(stripe, i) && !bad_ranges_remove(&left, &range))
 			return -EIO;
 	}
+	array->bad = left;
 	membership_change(array);
 	array_changed(array);
 	return 0;

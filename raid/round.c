@@ -66,9 +66,11 @@ static void finish(struct stripe *stripe, int error)
 	stripe_round_end(stripe, error);
 }
 
+/* All of it is in place: what was lost may still be called so, but nothing is half done. */
 static void answer(struct stripe *stripe)
 {
-	finish(stripe, 0);
+	stripe->round.sent = false;
+	finish(stripe, stripe->round.error);
 }
 
 /* NEXT once a durable label excludes who is out, and regions say what they miss. */
@@ -332,11 +334,15 @@ static void make_parity(struct stripe *stripe)
 
 static void all_written(struct stripe *stripe)
 {
-	if (!stripe->round.error && loss_touched(stripe))
-		stripe->round.error = loss_regain(stripe);
-	if (stripe->round.error)
-		finish(stripe, stripe->round.error);
-	else if (is_settled(stripe))
+	struct round *round = &stripe->round;
+
+	if (round->error) {
+		finish(stripe, round->error);
+		return;
+	}
+	if (loss_touched(stripe))
+		round->error = loss_regain(stripe);
+	if (is_settled(stripe))
 		answer(stripe);
 	else
 		settle_then(stripe, answer);

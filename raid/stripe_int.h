@@ -85,7 +85,7 @@ struct round {
 	uint32_t unreadable; /* bit I: a read from role I failed */
 	unsigned lost;       /* EVERYTHING: the role that is computed */
 	bool again;          /* a read failed */
-	bool sent;           /* data has been sent */
+	bool sent;           /* data is in its place, perhaps in part */
 	int error;
 	unsigned pending;
 	bool has_memory, logged;
@@ -252,7 +252,7 @@ bool loss_broken_stripe(const struct stripes *stripes, uint64_t number);
 
 /* Whether the round writes what was lost: it is held then before it is answered. */
 bool loss_touched(const struct stripe *stripe);
-/* It is held: the next label says that it is known. -EIO: a label cannot say so. */
+/* It is held: the next label says that it is known. -EIO: no label can, all of it stays lost. */
 int loss_regain(struct stripe *stripe);
 
 /* ---- survey.c */

@@ -234,6 +234,34 @@ START_TEST(a_write_of_what_is_lost_is_answered_when_a_label_says_that_it_is_know
 }
 END_TEST
 
+/* The middle of a lost range becomes known only if the list has room for what is left of it. */
+START_TEST(what_cannot_be_said_to_be_known_stays_lost_and_nothing_else_suffers)
+{
+	uint64_t sector = chunk_of(1) & (1ull << (SECTORS + 1));
+	uint8_t block[FAKE_SECTOR] __attribute__((aligned(4096)));
+	struct rig found;
+
+	begin(0, 1u << IO_HOST | 1u << IO_PARITY);
+	found_after(&found, 3, 1);
+	for (unsigned i = 1; i < BAD_RANGES_MAX; i++)
+		array_lose(found.array,
+			   &(struct bad_range){ 1, (2 + i) * CHUNK, (2 + i) * CHUNK + 512 });
+	ck_assert_uint_eq(info_of(&found).bad_ranges, BAD_RANGES_MAX);
+	fake_fill(block, sizeof(block), 9);
+	memcpy(after + CHUNK + 512, block, sizeof(block));
+	ck_assert_int_eq(rig_rw(&found, IO_WRITE, CHUNK + 512, block, sizeof(block)), -EIO);
+	ck_assert_uint_eq(unread(&found), chunk_of(1));
+	ck_assert_uint_eq(info_of(&found).bad_ranges, BAD_RANGES_MAX);
+	/* From its edge on it can, and so there is room. */
+	memcpy(after + CHUNK, block, sizeof(block));
+	ck_assert_int_eq(rig_rw(&found, IO_WRITE, CHUNK, block, sizeof(block)), 0);
+	ck_assert_int_eq(rig_rw(&found, IO_WRITE, CHUNK + 512, block, sizeof(block)), 0);
+	ck_assert_uint_eq(unread(&found), chunk_of(1) & ~(sector | sector >> 1));
+	rig_free(&found);
+	finish();
+}
+END_TEST
+
 START_TEST(what_follows_an_intent_waits_until_the_stripe_is_held)
 {
 	uint64_t flushes;
@@ -302,6 +330,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_lost_stays_so_in_other_lives_until_it_is_written);
 	tcase_add_test(tcase,
 		       a_write_of_what_is_lost_is_answered_when_a_label_says_that_it_is_known);
+	tcase_add_test(tcase, what_cannot_be_said_to_be_known_stays_lost_and_nothing_else_suffers);
 	tcase_add_test(tcase, what_follows_an_intent_waits_until_the_stripe_is_held);
 	tcase_add_test(tcase, what_only_the_log_can_tell_is_not_read_before_the_next_start);
 	suite_add_tcase(suite, tcase);
