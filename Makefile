@@ -185,6 +185,7 @@ compare:
 	@tests/deps compare
 	@$(MAKE) MODE=release all build/release/tests/ceiling
 	@tests/compare/compare.py $(COMPARE_ARGS)
+	@tests/compare/arrays.py
 
 bench: deps
 	@$(MAKE) MODE=release all
