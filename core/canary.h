@@ -26,9 +26,15 @@
 	X(CLEAN, "clean", "[I10] a dirty bit is withdrawn without a FLUSH")                        \
 	X(IN_SYNC, "in-sync", "[I10] a member is in-sync before its copy is durable")              \
 	X(DOUBTFUL_READ, "doubtful-read", "[I11] a doubtful region is read from any leg")          \
-	X(MISSED, "missed", "a member that returns does not get what it missed")
-
-/* Those of RAID 5 go here: the redo log (I6), its incarnations (I7), full stripes (I8). */
+	X(MISSED, "missed", "a member that returns does not get what it missed")                   \
+	X(WRITE_HOLE, "write-hole", "a stripe is written before its record is in the log")         \
+	X(LOG_DURABLE, "log-durable",                                                              \
+	  "[I6] what is in the log counts as durable: FUA and FLUSH go no further")                \
+	X(INCARNATION, "incarnation", "[I7] records of a log that was voided are replayed")        \
+	X(INTENT_ORDER, "intent-order",                                                            \
+	  "[I8] a stripe that is not logged whole does not wait for records of it")                \
+	X(TORN, "torn", "[I8] a torn stripe with a member missing counts as whole")                \
+	X(LOG_REUSE, "log-reuse", "[I10] room in the log is given back without a FLUSH")
 
 enum canary {
 	CANARY_NONE,

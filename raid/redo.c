@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/canary.h"
 #include "core/crc32c.h"
 #include "core/env.h"
 
@@ -97,7 +98,8 @@ static void release(struct redo *redo)
 
 void redo_over(struct redo *redo, struct redo_entry *entry, bool durable)
 {
-	uint64_t flush = durable ? 0 : redo->conf.next_flush(redo->conf.arg);
+	bool held = durable || canary(CANARY_LOG_REUSE);
+	uint64_t flush = held ? 0 : redo->conf.next_flush(redo->conf.arg);
 
 	for (unsigned i = 0; i < entry->records; i++) {
 		struct slot *slot = slot_of(redo, entry->first_sequence + i);

@@ -18,6 +18,7 @@
  */
 #include <string.h>
 
+#include "core/canary.h"
 #include "core/crc32c.h"
 #include "core/wire.h"
 #include "raid/redo.h"
@@ -132,7 +133,7 @@ bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, ui
 
 	if (available < block_bytes || memcmp(in, magic, sizeof(magic)) != 0 ||
 	    get_le32(in + OFF_VERSION) != VERSION || get_le64(in + OFF_TAG) != tag ||
-	    get_le64(in + OFF_INCARNATION) != incarnation)
+	    (get_le64(in + OFF_INCARNATION) != incarnation && !canary(CANARY_INCARNATION)))
 		return false;
 	memset(head, 0, sizeof(*head));
 	head->tag = tag;

@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 
+#include "core/canary.h"
 #include "raid/stripe_int.h"
 
 static void plan(struct stripe *stripe);
@@ -342,7 +343,7 @@ static void all_written(struct stripe *stripe)
 	}
 	if (loss_touched(stripe))
 		round->error = loss_regain(stripe);
-	if (is_settled(stripe))
+	if (is_settled(stripe) || canary(CANARY_ACK_BEFORE_LABEL))
 		answer(stripe);
 	else
 		settle_then(stripe, answer);
@@ -449,7 +450,12 @@ void round_log(struct stripe *stripe)
 		.slice = entry_slice,
 		.done = entry_done,
 	};
-	if (redo_has(member->redo, stripe->number, !entry->intent)) {
+	if (canary(CANARY_WRITE_HOLE)) {
+		write_out(stripe);
+		return;
+	}
+	if (redo_has(member->redo, stripe->number, !entry->intent) &&
+	    !canary(CANARY_INTENT_ORDER)) {
 		stripe_wait_flush(stripe);
 		return;
 	}

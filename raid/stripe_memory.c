@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/canary.h"
 #include "raid/stripe_int.h"
 
 #define OPS 256u
@@ -168,7 +169,7 @@ void lane_send(struct lane *lane, enum io_op op, enum io_purpose purpose, unsign
 
 	lane->member = array->roles[lane->role];
 	io_init(&lane->io, op, at + span.from, span_bytes(span), pieces.iov, pieces.count);
-	lane->io.flags = flags;
+	lane->io.flags = canary(CANARY_LOG_DURABLE) ? flags & ~IO_FUA : flags;
 	lane->io.purpose = purpose;
 	stripe->round.pending++;
 	blk_submit(lane->member->blk, &lane->io, done, lane);

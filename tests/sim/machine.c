@@ -465,7 +465,7 @@ static uint32_t any_chunk(struct world *world, unsigned level, unsigned disks)
 
 void machine_shape_any(struct world *world, int level, struct machine_shape *shape)
 {
-	static const unsigned levels[] = { 0, 1, 1, 1, 10, 10, 10 };
+	static const unsigned levels[] = { 0, 1, 1, 1, 5, 5, 5, 10, 10, 10 };
 
 	shape->level = level >= 0 ? (unsigned)level : levels[world_below(world, ARRAY_LEN(levels))];
 	shape->disks = any_disks(world, shape->level);
