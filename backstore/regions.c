@@ -135,7 +135,7 @@ static bool bits_matter(const struct regions *regions)
 }
 
 /* From now on bits matter: those that are not durable must become so. */
-static void store_uncovered(struct regions *regions)
+void regions_store_uncovered(struct regions *regions)
 {
 	for (unsigned i = 0; i < regions->total; i++)
 		if (regions->all[i].dirty && !regions->all[i].durable && bits_matter(regions))
@@ -158,7 +158,7 @@ void regions_mark_doubtful(struct regions *regions, unsigned index)
 	if (!region->doubtful) {
 		region->doubtful = true;
 		if (!regions->doubtful++ && regions->conf.lazy && regions->whole)
-			store_uncovered(regions);
+			regions_store_uncovered(regions);
 	}
 	region_dirty(regions, index);
 }
@@ -449,7 +449,7 @@ void regions_set_whole(struct regions *regions, bool whole)
 	if (regions->whole == whole)
 		return;
 	regions->whole = whole;
-	store_uncovered(regions);
+	regions_store_uncovered(regions);
 	if (whole)
 		regions_clean_soon(regions, regions->conf.clean_after_ns);
 	regions_grant_covered(regions);

@@ -79,6 +79,11 @@ void regions_page_empty(uint64_t tag, unsigned page, void *bytes);
  * set is doubtful.
  */
 void regions_load(struct regions *regions, unsigned page, const void *one, const void *two);
+/*
+ * Before that: a log was replayed there. If somebody is missing, he lacks it: it is dirty, and
+ * regions_sync() says when it is durably so.
+ */
+void regions_replayed(struct regions *regions, uint64_t offset, uint64_t length);
 void regions_loaded(struct regions *regions);
 
 /* True: may write now, fn is not called. The hold may span up to dirty_max regions. */
@@ -107,6 +112,8 @@ void regions_set_whole(struct regions *regions, bool whole);
 void regions_doubt_unflushed(struct regions *regions);
 /* A device that missed what was written since it left joins: that is, all that is dirty. */
 void regions_doubt_dirty(struct regions *regions);
+/* A device that will join may lack what is there, or be ahead. */
+void regions_doubt(struct regions *regions, uint64_t offset, uint64_t length);
 /* A device of unknown content joins. */
 void regions_doubt_all(struct regions *regions);
 

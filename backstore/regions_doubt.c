@@ -30,10 +30,19 @@ void regions_load(struct regions *regions, unsigned number, const void *one, con
 	}
 }
 
+void regions_replayed(struct regions *regions, uint64_t offset, uint64_t length)
+{
+	const struct region_hold range = { .offset = offset, .length = length };
+
+	for (unsigned i = regions_first(regions, &range); i <= regions_last(regions, &range); i++)
+		regions->all[i].replayed = true;
+}
+
 void regions_loaded(struct regions *regions)
 {
 	for (unsigned i = 0; i < regions->total; i++) {
-		if (!regions->pages[i / REGIONS_PAGE_BITS].loaded)
+		if (!regions->pages[i / REGIONS_PAGE_BITS].loaded ||
+		    (regions->all[i].replayed && !regions->whole))
 			regions_set_dirty(regions, i, true);
 		if (!regions->all[i].dirty)
 			continue;
@@ -41,6 +50,8 @@ void regions_loaded(struct regions *regions)
 		regions->all[i].doubtful = true;
 		regions->doubtful++;
 	}
+	if (regions->conf.lazy)
+		regions_store_uncovered(regions);
 }
 
 void regions_doubt_unflushed(struct regions *regions)
@@ -64,6 +75,14 @@ void regions_doubt_dirty(struct regions *regions)
 	for (unsigned i = 0; i < regions->total; i++)
 		if (regions->all[i].dirty)
 			regions_mark_doubtful(regions, i);
+}
+
+void regions_doubt(struct regions *regions, uint64_t offset, uint64_t length)
+{
+	const struct region_hold range = { .offset = offset, .length = length };
+
+	for (unsigned i = regions_first(regions, &range); i <= regions_last(regions, &range); i++)
+		regions_mark_doubtful(regions, i);
 }
 
 void regions_doubt_all(struct regions *regions)

@@ -34,6 +34,7 @@ struct region {
 	bool doubtful;
 	bool unflushed; /* written since the last good flush */
 	bool candidate; /* to be withdrawn by the flush in flight */
+	bool replayed;  /* by a log, at the start */
 };
 
 struct page {
@@ -73,6 +74,8 @@ void regions_set_durable(struct regions *regions, unsigned index, bool durable);
 void regions_set_dirty(struct regions *regions, unsigned index, bool dirty);
 void regions_mark_doubtful(struct regions *regions, unsigned index);
 void regions_grant_covered(struct regions *regions);
+/* Those that matter and are not durable must become so. */
+void regions_store_uncovered(struct regions *regions);
 void regions_clean_soon(struct regions *regions, uint64_t in_ns);
 
 /* Of the regions of a range, the first and the last. */

@@ -123,6 +123,12 @@ struct raid_level {
 	 * or, without memory, at once. NULL: the level has no logs.
 	 */
 	void (*replay)(struct array *array, void (*done)(struct array *array, int error));
+	/*
+	 * BLK, which left the array with LABEL, comes back: regions are told what its log alone
+	 * has. DONE not inline; an ERROR: that cannot be known. -ENOMEM: no DONE. NULL: no logs.
+	 */
+	int (*returning)(struct array *array, struct blk *blk, const struct label *label,
+			 void (*done)(void *arg, int error), void *arg);
 };
 /* NULL: none such. */
 const struct raid_level *raid_level(unsigned level);

@@ -8,7 +8,8 @@
  * Invariants:
  *  1. (I10) What a member lacks is durably doubtful before a label names it as rebuilding.
  *  2. A disk whose entry says FAILED lacks what is dirty; any other disk lacks everything. Whose
- *     role somebody else took, is REMOVED: it comes back as any other disk.
+ *     role somebody else took, is REMOVED: it comes back as any other disk. A disk's log may tell
+ *     of more that it has and the others have not: then that is dirty, too.
  *  3. Nothing is written to a disk that comes before a durable label excludes what it was: else
  *     its old label could still make it a member that holds what it held.
  *
@@ -31,6 +32,7 @@ struct change {
 	void *arg;
 	unsigned index;
 	const struct member *member; /* add: who comes */
+	bool looked, unread;         /* add: its log has been read; it cannot be */
 	struct region_hold sync;
 	struct settle_wait settle;
 	struct env_defer tell;
@@ -220,12 +222,33 @@ static void enter(struct change *change, const struct label *label, bool known)
 
 static void probe_when_settled(struct change *change);
 
+static void looked(void *arg, int error)
+{
+	struct change *change = arg;
+
+	change->unread = error != 0;
+	probe_when_settled(change);
+}
+
+/* False: there is nothing to look at (any more). True: it is asked again after that. */
+static bool look(struct change *change, const struct label *label)
+{
+	struct array *array = change->array;
+
+	if (change->looked || !array->level->returning)
+		return false;
+	change->looked = true;
+	if (array->level->returning(array, change->disk.blk, label, looked, change) < 0)
+		tell(change, -ENOMEM, "out of memory");
+	return true;
+}
+
 static void probed(void *arg, int error, const struct label *label)
 {
 	struct change *change = arg;
 	struct array *array = change->array;
 	const struct label *own = error ? NULL : label;
-	int index = returning_entry(array, error, label);
+	int index = change->unread ? -1 : returning_entry(array, error, label);
 	bool known = index >= 0;
 	int role = free_role(array);
 
@@ -244,7 +267,7 @@ static void probed(void *arg, int error, const struct label *label)
 		tell(change, -EINVAL, "%s is too small", change->name);
 	} else if (!known && (index = free_entry(array)) < 0) {
 		tell(change, -ENOSPC, "it had %d members already", LABEL_MEMBERS_MAX);
-	} else {
+	} else if (!known || !look(change, label)) {
 		change->index = (unsigned)index;
 		if (!known) {
 			struct label_member *entry = &array->label.members[index];

@@ -13,6 +13,8 @@
  * round.c    one write of a stripe: reads, parity, log, data
  * survey.c   one look at a stripe: reconstructing, healing, making parity right
  * replay.c   the redo logs at assembly
+ * returning.c  the log of a member that comes back
+ * loss.c     what is lost
  */
 #ifndef RAID_RAID5_INT_H
 #define RAID_RAID5_INT_H
@@ -96,6 +98,15 @@ struct raid5_counts {
 	struct redo_counts log;     /* of all members that are there */
 };
 void raid5_count(struct blk *blk, struct raid5_counts *counts);
+
+/* ---- returning.c */
+
+/*
+ * BLK comes back with this LABEL: regions are told what its log has. DONE: not inline; an ERROR:
+ * it cannot be read. -ENOMEM: no DONE.
+ */
+int raid5_returning(struct array *array, struct blk *blk, const struct label *label,
+		    void (*done)(void *arg, int error), void *arg);
 
 /* ---- replay.c */
 

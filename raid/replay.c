@@ -8,9 +8,10 @@
  *  1. (I7) Only logs of members that the deciding label lists in-sync are replayed, and only
  *     records of the incarnation that their labels name; whoever calls voids the logs after it.
  *  2. A record that does not fit the array is not replayed, whatever its checksum says.
- *  3. (I8) A stripe of which only an intent was logged gets parity from all its data. If some of
+ *  3. (I10) Who is missing lacks what is replayed: regions are told of it.
+ *  4. (I8) A stripe of which only an intent was logged gets parity from all its data. If some of
  *     them are missing and the rest is torn, these are lost, and nothing else is.
- *  4. Nothing is served before all of it is flushed (start.c).
+ *  5. Nothing is served before all of it is flushed (start.c).
  *
  * Not here: which records count (redo_chain.c), writing logs (redo.c).
  * Spec: yoke-disk(5).
@@ -129,6 +130,8 @@ static uint64_t place(const struct replay *replay, uint32_t in_chunk)
 
 static void send_write(struct replay *replay, unsigned role, uint32_t from, uint32_t to, char *buf)
 {
+	regions_replayed(replay->array->regions,
+			 replay->head.stripe * replay->array->label.chunk_bytes + from, to - from);
 	if (replay->array->roles[role])
 		send(replay, role, IO_WRITE, place(replay, from), buf, to - from, written);
 }

@@ -9,11 +9,9 @@
  *
  * Invariants:
  *  1. (I9) No host I/O before a label is durable on all members that says who they are.
- *  2. (I11) Members are flushed before anything of theirs is read, so what a read shows is held.
- *  3. (I10) What was dirty on any of them is doubtful.
  *
- * Not here: which disks (assembly.c), making arrays (create.c), members that come and go later,
- * the end (change.c).
+ * Not here: which disks (assembly.c), their logs and regions (start_load.c), making arrays
+ * (create.c), members that come and go later, the end (change.c).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,7 +20,6 @@
 #include <string.h>
 
 #include "core/event.h"
-#include "raid/redo.h"
 #include "raid/start_int.h"
 
 static void decide(struct array_start_state *start);
@@ -163,74 +160,6 @@ void array_start_label(struct array_start_state *start)
 
 /* --- start --- */
 
-static void load_regions(struct array_start_state *start);
-
-static void loaded(struct array_start_state *start)
-{
-	if (start->array->regions)
-		regions_loaded(start->array->regions);
-	array_start_label(start);
-}
-
-static void page_read(struct member *member, unsigned page, const void *one, const void *two)
-{
-	struct array *array = member->array;
-	struct array_start_state *start = array->start;
-
-	regions_load(array->regions, page, one, two);
-	if (page + 1 < regions_pages(array->label.data.length))
-		member_read_page(member, page + 1, page_read);
-	else if (--start->reading == 0)
-		loaded(start);
-}
-
-/* (I7) What the logs held is to be flushed; the next label voids them. */
-static void replayed(struct array *array, int error)
-{
-	struct array_start_state *start = array->start;
-
-	if (error) {
-		array_start_tell(start, error, "array %s: its logs cannot be replayed",
-				 array->label.name);
-		return;
-	}
-	start->replayed = true;
-	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->members[i])
-			array->members[i]->log_incarnation =
-				redo_incarnation(array->members[i]->redo);
-	array_flush(array, &start->flush);
-}
-
-static void flushed(struct flush_wait *wait, int error)
-{
-	struct array_start_state *start = container_of(wait, struct array_start_state, flush);
-	struct array *array = start->array;
-
-	if (error)
-		array_start_tell(start, error, "array %s: a member cannot flush",
-				 array->label.name);
-	else if (array->level->replay && !start->replayed)
-		array->level->replay(array, replayed);
-	else
-		load_regions(start);
-}
-
-static void load_regions(struct array_start_state *start)
-{
-	struct array *array = start->array;
-
-	if (!array->regions) {
-		loaded(start);
-		return;
-	}
-	for (unsigned i = 0; i < array->label.roles; i++)
-		start->reading += array->roles[i] != NULL;
-	for (unsigned i = 0; i < array->label.roles; i++)
-		if (array->roles[i])
-			member_read_page(array->roles[i], 0, page_read);
-}
-
 static struct offered *disk_of(struct array_start_state *start, const uuid_t member)
 {
 	struct offered *offered;
@@ -318,8 +247,7 @@ static void begin(struct array_start_state *start)
 		return;
 	}
 	array_members_changed(array);
-	start->flush.fn = flushed;
-	array_flush(array, &start->flush);
+	array_start_load(start);
 }
 
 /* --- deciding --- */

@@ -35,15 +35,17 @@ struct array_start_state {
 	int error;
 	char text[320];
 	struct flush_wait flush;
+	struct region_hold sync;
 	bool replayed;
 	struct settle_wait settle;
-	struct region_hold sync;
 	unsigned reading;            /* members whose pages are on their way */
 	const struct member *unread; /* at create: a disk that cannot be read */
 };
 
 /* NULL: no memory. With an array of its own. */
 struct array_start_state *array_start_new(struct env *env, array_done_fn *done, void *arg);
+/* Members are taken: read what they have, then array_start_label(). */
+void array_start_load(struct array_start_state *start);
 /* Members and regions are made: write the first label, go online, tell. */
 void array_start_label(struct array_start_state *start);
 /* The answer, later in this turn. */

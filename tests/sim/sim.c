@@ -40,7 +40,7 @@ static const struct {
 static void usage(void)
 {
 	fputs("Usage: simulate [OPTION...] [SEED [COUNT]]\n"
-	      "  -l, --level=LEVEL     0, 1, 5 or 10; else any\n"
+	      "  -l, --level=LEVEL     0, 1, 5, 10 or any (any)\n"
 	      "  -c, --commands=N      at least so many host commands a story (2000)\n"
 	      "  -j, --jobs=N          stories at once (one a processor)\n"
 	      "  -t, --seconds=N       begin no more after so many\n"
@@ -199,9 +199,9 @@ static bool take_option(struct options *options, int opt)
 {
 	switch (opt) {
 	case 'l':
-		options->level = atoi(optarg);
-		return options->level == 0 || options->level == 1 || options->level == 5 ||
-		       options->level == 10;
+		options->level = strcmp(optarg, "any") == 0 ? -1 : atoi(optarg);
+		return options->level == -1 || options->level == 0 || options->level == 1 ||
+		       options->level == 5 || options->level == 10;
 	case 'c':
 		options->commands = (unsigned)atoi(optarg);
 		return true;
