@@ -79,16 +79,31 @@ void membership_wait(struct array *array, struct settle_wait *wait)
 
 static void write_next(struct membership *membership);
 
+/* Whether nobody whom the label lists went out while it was written: all of them have it. */
+static bool listed_have_it(const struct array *array)
+{
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		const struct member *member = array->members[i];
+
+		if (array->label.members[i].state == LABEL_IN_SYNC &&
+		    (!member || member->state == MEMBER_OUT))
+			return false;
+	}
+	return true;
+}
+
 static void all_written(struct membership *membership)
 {
 	struct array *array = membership->array;
 	char text[8];
 
+	/* Also with a change to come: changes that never end must not fill the list of ancestors. */
+	if (listed_have_it(array))
+		label_settled(&array->label);
 	if (membership->again) {
 		write_next(membership);
 		return;
 	}
-	label_settled(&array->label);
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
 		if (!(membership->adding >> i & 1))
 			continue;
