@@ -51,6 +51,7 @@ static const struct event_kind catalogue[EVENT_COUNT] = {
 	[EVENT_ARRAY_STARTED] = { "array-started", EVENT_INFO, false, { "array", "members" } },
 	[EVENT_ARRAY_WAITING] = { "array-waiting", EVENT_WARN, false, { "array", "cause" } },
 	[EVENT_ARRAY_STOPPED] = { "array-stopped", EVENT_INFO, false, { "array" } },
+	[EVENT_ARRAY_HALTED] = { "array-halted", EVENT_CRIT, false, { "array" } },
 	[EVENT_MEMBER_FAILED] = { "member-failed",
 				  EVENT_WARN,
 				  false,

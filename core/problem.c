@@ -26,7 +26,7 @@ static const struct problem_entry catalogue[] = {
 		"array-failed", PROBLEM_CRIT,
 		"A member failed without which the array cannot work.",
 		"MEDIUM ERROR (03/11/00 reads, 03/0C/00 writes) or NOT READY 02/04/03 for what lies on "
-		"that member; what lies on others is served.",
+		"that member; what lies on others is served, but level 5 takes no writes any more.",
 		"Bring that disk back: look at its cable, its power and the kernel's log. If it was only "
 		"away, restart yoked. If it is lost, so is what it held.",
 	},

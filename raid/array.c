@@ -60,7 +60,9 @@ void array_members_changed(struct array *array)
 	if (array->regions)
 		regions_set_whole(array->regions, whole(array));
 	if (array->blk)
-		array->state = whole(array) ? ARRAY_HEALTHY : ARRAY_DEGRADED;
+		array->state = array->halted ? ARRAY_FAILED :
+			       whole(array)  ? ARRAY_HEALTHY :
+					       ARRAY_DEGRADED;
 	if (array->resync)
 		resync_kick(array->resync);
 	array_changed(array);
@@ -109,6 +111,19 @@ void array_bury(struct array *array, unsigned index)
 	assert(member->state == MEMBER_OUT);
 	array->members[index] = NULL;
 	STAILQ_INSERT_TAIL(&array->buried, member, buried);
+}
+
+void array_halt(struct array *array)
+{
+	if (array->halted)
+		return;
+	array->halted = true;
+	array->state = ARRAY_FAILED;
+	snprintf(array->why, sizeof(array->why),
+		 "a write was left half done, and no member is left to do without. Nothing is "
+		 "written until it starts anew, which makes it whole");
+	event_emit(EVENT_ARRAY_HALTED, array->label.name);
+	array_changed(array);
 }
 
 void array_lose(struct array *array, const struct bad_range *range)

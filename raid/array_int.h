@@ -174,6 +174,7 @@ struct array {
 	struct member *roles[LABEL_ROLES_MAX];      /* IN_SYNC or REBUILDING, else NULL */
 	enum label_state wanted[LABEL_MEMBERS_MAX]; /* what the next label says of them */
 	bool forced, clean;    /* the next label begins by force; ends in order */
+	bool halted;           /* array_halt() */
 	struct bad_ranges bad; /* what the next label says is lost */
 	enum array_waits waits;
 	enum array_state state;
@@ -239,6 +240,8 @@ void array_start_cancel(struct array *array);
 /* change.c: one of `changes` is over. */
 void array_change_ended(struct array *array);
 
+/* The level writes nothing any more until the array is started anew: people are told. */
+void array_halt(struct array *array);
 /* Nobody knows any more what RANGE holds; reads of it fail, and the next label says so. */
 void array_lose(struct array *array, const struct bad_range *range);
 

@@ -22,6 +22,7 @@ void loss_break(struct stripe *stripe)
 		assert(stripes->broken_count < STRIPES);
 		stripes->broken[stripes->broken_count++] = stripe->number;
 	}
+	array_halt(stripes->array);
 }
 
 bool loss_broken_stripe(const struct stripes *stripes, uint64_t number)

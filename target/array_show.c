@@ -291,6 +291,24 @@ static void failed_problem(const struct array_entry *entry, const struct array_m
 	add(problems, &problem);
 }
 
+static void halted_problem(const struct array_entry *entry, const struct array_info *info,
+			   json_t *problems)
+{
+	char detail[512];
+	const struct problem problem = {
+		.code = PROBLEM_ARRAY_FAILED,
+		.object = entry->name,
+		.detail = detail,
+		.risk = "writes end with 03/0C, and so do reads of what only its logs tell",
+		.doing = "",
+		.what_to_do = "put its disks right, then restart yoked",
+		.since_s = entry->since_s,
+	};
+
+	snprintf(detail, sizeof(detail), "%s: %s", entry->name, info->why);
+	add(problems, &problem);
+}
+
 static void incomplete_problem(const struct array_entry *entry, const struct array_info *info,
 			       json_t *problems)
 {
@@ -338,6 +356,8 @@ void array_problems(const struct array_entry *entry, json_t *problems)
 		incomplete_problem(entry, &info, problems);
 	else if ((member = broken(entry, &info)))
 		failed_problem(entry, member, problems);
+	else if (info.state == ARRAY_FAILED)
+		halted_problem(entry, &info, problems);
 	else if (info.state == ARRAY_DEGRADED)
 		degraded_problem(entry, &info, problems);
 }

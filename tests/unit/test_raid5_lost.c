@@ -297,9 +297,11 @@ START_TEST(what_only_the_log_can_tell_is_not_read_before_the_next_start)
 	memcpy(before, rig.image, sizeof(before));
 	rig.disks[2]->fail = -EIO;
 	ck_assert_int_eq(rig_write(&rig, 4 * STRIPE, STRIPE, 1), 0);
+	ck_assert_int_eq(rig_state(&rig), ARRAY_DEGRADED);
 	rig.disks[1]->fail_purposes = 1u << IO_HOST;
 	ck_assert_int_eq(rig_write(&rig, CHUNK, 512, 5), -EIO);
 	rig.disks[1]->fail_purposes = 0;
+	ck_assert_int_eq(rig_state(&rig), ARRAY_FAILED);
 	memcpy(after, before, sizeof(after));
 	fake_fill(after + CHUNK, 512, 5);
 	for (unsigned i = 0; i < CHUNKS; i++)
@@ -308,6 +310,7 @@ START_TEST(what_only_the_log_can_tell_is_not_read_before_the_next_start)
 	ck_assert_mem_eq(buf, before + STRIPE, STRIPE);
 	ck_assert_int_eq(rig_write(&rig, STRIPE, 512, 6), -EIO);
 	found_after(&found, 0, 2);
+	ck_assert_int_eq(rig_state(&found), ARRAY_DEGRADED);
 	ck_assert_uint_eq(unread(&found), 0);
 	ck_assert_int_eq(rig_rw(&found, IO_READ, 0, buf, STRIPE), 0);
 	ck_assert_mem_eq(buf, after, STRIPE);
