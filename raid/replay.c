@@ -130,8 +130,6 @@ static uint64_t place(const struct replay *replay, uint32_t in_chunk)
 
 static void send_write(struct replay *replay, unsigned role, uint32_t from, uint32_t to, char *buf)
 {
-	regions_replayed(replay->array->regions,
-			 replay->head.stripe * replay->array->label.chunk_bytes + from, to - from);
 	if (replay->array->roles[role])
 		send(replay, role, IO_WRITE, place(replay, from), buf, to - from, written);
 }
@@ -286,7 +284,7 @@ static bool decode(struct replay *replay, uint64_t at)
 
 static void next_record(struct replay *replay)
 {
-	uint64_t at;
+	uint64_t chunk_bytes = replay->array->label.chunk_bytes, at;
 
 	/* Its member may have failed meanwhile: what is in memory is as good as it was. */
 	if (replay->error) {
@@ -299,9 +297,13 @@ static void next_record(struct replay *replay)
 		return;
 	}
 	at = replay->found[replay->index].at;
-	if (!decode(replay, at) || !fits(replay))
+	if (!decode(replay, at) || !fits(replay)) {
 		record_done(replay);
-	else if (replay->head.intent)
+		return;
+	}
+	/* Of an intent nothing may have to be written, and he who is missing lacks all of it. */
+	regions_replayed(replay->array->regions, replay->head.stripe * chunk_bytes, chunk_bytes);
+	if (replay->head.intent)
 		apply_intent(replay);
 	else
 		apply_data(replay, replay->memory + at + replay->array->label.block_bytes);

@@ -31,6 +31,7 @@ static void begin(unsigned flags, unsigned hold)
 	rig_create(&rig, &shape);
 	ck_assert_int_eq(rig_write(&rig, 0, sizeof(before), 77), 0);
 	ck_assert_int_eq(rig_rw(&rig, IO_FLUSH, 0, NULL, 0), 0);
+	fake_env_advance(rig.env, 20 * NS_PER_S);
 	memcpy(before, rig.image, sizeof(before));
 	memcpy(after, before, sizeof(after));
 	for (unsigned i = 0; i < rig.count; i++)
@@ -234,6 +235,31 @@ START_TEST(a_write_of_what_is_lost_is_answered_when_a_label_says_that_it_is_know
 }
 END_TEST
 
+/* Regions know nothing of it: what the intent tells is all there is. */
+START_TEST(who_was_missing_is_made_to_agree_with_an_intent_when_it_comes_back)
+{
+	unsigned lost = (unsigned)_i, next = (lost + 1) % shape.disks;
+	struct rig found;
+
+	begin(0, 1u << IO_HOST | 1u << IO_PARITY);
+	for (unsigned patterns = 0; patterns < 256; patterns += 5) {
+		found_after(&found, patterns & ~(3u << 2 * lost), lost);
+		ck_assert_int_eq(array_add(found.array,
+					   &(struct array_disk){ "disk", &found.disks[lost]->blk },
+					   rig_told, &found),
+				 0);
+		rig_run(&found);
+		ck_assert_int_eq(rig_state(&found), ARRAY_HEALTHY);
+		ck_assert(rig_parity_right(&found));
+		found.disks[next]->fail = -EIO;
+		ck_assert_uint_eq(unread(&found) & ~chunk_of(lost), 0);
+		found.disks[next]->fail = 0;
+		rig_free(&found);
+	}
+	finish();
+}
+END_TEST
+
 /* The middle of a lost range becomes known only if the list has room for what is left of it. */
 START_TEST(what_cannot_be_said_to_be_known_stays_lost_and_nothing_else_suffers)
 {
@@ -333,6 +359,9 @@ int main(void)
 	tcase_add_test(tcase, what_is_lost_stays_so_in_other_lives_until_it_is_written);
 	tcase_add_test(tcase,
 		       a_write_of_what_is_lost_is_answered_when_a_label_says_that_it_is_known);
+	tcase_add_loop_test(tcase,
+			    who_was_missing_is_made_to_agree_with_an_intent_when_it_comes_back, 0,
+			    (int)shape.disks);
 	tcase_add_test(tcase, what_cannot_be_said_to_be_known_stays_lost_and_nothing_else_suffers);
 	tcase_add_test(tcase, what_follows_an_intent_waits_until_the_stripe_is_held);
 	tcase_add_test(tcase, what_only_the_log_can_tell_is_not_read_before_the_next_start);
