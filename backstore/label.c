@@ -17,9 +17,10 @@
  * 112  level 113 roles 114 flags 115 self      116  chunk           120  block
  * 124  ancestor count     128  log incarnation 136  created
  * 144  maps[2] 176 log 192 data (offset, length each)                   208  generation
- * 216  forced id
+ * 216  forced id         224  bad range count
  * 256  members: 32 x { uuid 16, state 1, role 1, reserved 14 }
  * 1280 ancestors: 64 x { id 8, forced id 8, listed 4, reserved 4 }
+ * 2816 bad ranges: 64 x { place and role 8, length 8 }
  */
 #include "backstore/label.h"
 

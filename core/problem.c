@@ -39,6 +39,14 @@ static const struct problem_entry catalogue[] = {
 		"Connect the disks that are named, then yokectl reload. If what may be newer is lost for "
 		"good, yokectl array start NAME --force starts without it and loses what only it held.",
 	},
+	[PROBLEM_ARRAY_LOSS] = {
+		"array-loss", PROBLEM_CRIT,
+		"Blocks of an array cannot be known any more: more failed at once than it is made for.",
+		"MEDIUM ERROR 03/11/00 for reads of exactly these blocks, until they are written. All "
+		"else is served.",
+		"Find what lies there (the host's file system check) and restore it from a copy: blocks "
+		"that are written are well again.",
+	},
 	[PROBLEM_BACKING_FAILED] = {
 		"backing-failed", PROBLEM_CRIT,
 		"A backing's file or device failed as a whole: a flush failed, it was cut short, or it "

@@ -89,7 +89,7 @@ int array_show(const json_t *row, const struct output *output)
 {
 	const char *state = output_text(row, "state", "?"), *cause = output_text(row, "cause", "");
 	json_int_t chunk = number(row, "chunk_bytes");
-	const json_t *resync = json_object_get(row, "resync");
+	const json_t *resync = json_object_get(row, "resync"), *lost = json_object_get(row, "lost");
 	char size[UNITS_SIZE];
 
 	output_paint(output, PAINT_NONE, output_text(row, "name", "?"));
@@ -100,6 +100,9 @@ int array_show(const json_t *row, const struct output *output)
 	if (chunk)
 		fprintf(output->out, "  chunk %s", units_size((uint64_t)chunk, size));
 	fputc('\n', output->out);
+	if (number(lost, "bytes"))
+		fprintf(output->out, "lost %lld bytes in %lld places: reads of them fail\n",
+			(long long)number(lost, "bytes"), (long long)number(lost, "ranges"));
 	if (*cause) {
 		output_paint(output, PAINT_NONE, cause);
 		fputc('\n', output->out);

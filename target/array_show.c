@@ -189,7 +189,7 @@ json_t *array_row(const struct array_entry *entry, bool members)
 		in_sync += info.members[i].state == LABEL_IN_SYNC && info.members[i].present;
 	uuid_unparse_lower(entry->uuid, uuid);
 	row = json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:s, s:s, s:s, s:o, "
-			"s:{s:i, s:i, s:i, s:I}}",
+			"s:{s:i, s:i, s:i, s:I}, s:{s:i, s:I}}",
 			"name", entry->name, "uuid", uuid, "level", (int)info.level, "state",
 			state_name(entry, &info), "roles", roles, "size_bytes",
 			(json_int_t)info.size_bytes, "chunk_bytes", (json_int_t)info.chunk_bytes,
@@ -199,7 +199,8 @@ json_t *array_row(const struct array_entry *entry, bool members)
 			"since_utc", problem_utc(entry->since_s, since), "resync",
 			resync_row(entry, &info), "regions", "total", (int)info.regions_total,
 			"dirty", (int)info.regions_dirty, "doubtful", (int)info.regions_doubtful,
-			"region_bytes", (json_int_t)info.region_bytes);
+			"region_bytes", (json_int_t)info.region_bytes, "lost", "ranges",
+			(int)info.bad_ranges, "bytes", (json_int_t)info.bad_bytes);
 	if (members)
 		json_object_set_new(row, "members", member_rows(entry, &info));
 	return row;
@@ -268,6 +269,25 @@ static void degraded_problem(const struct array_entry *entry, const struct array
 	else
 		snprintf(remedy, sizeof(remedy),
 			 "nothing: it is healthy when the resync has ended");
+	add(problems, &problem);
+}
+
+static void loss_problem(const struct array_entry *entry, const struct array_info *info,
+			 json_t *problems)
+{
+	char detail[256];
+	const struct problem problem = {
+		.code = PROBLEM_ARRAY_LOSS,
+		.object = entry->name,
+		.detail = detail,
+		.risk = "reads of these blocks end in 03/11/00",
+		.doing = "",
+		.what_to_do = "write them anew, from a copy",
+		.since_s = entry->since_s,
+	};
+
+	snprintf(detail, sizeof(detail), "%s: %" PRIu64 " bytes in %u %s are lost", entry->name,
+		 info->bad_bytes, info->bad_ranges, info->bad_ranges == 1 ? "place" : "places");
 	add(problems, &problem);
 }
 
@@ -360,6 +380,8 @@ void array_problems(const struct array_entry *entry, json_t *problems)
 		halted_problem(entry, &info, problems);
 	else if (info.state == ARRAY_DEGRADED)
 		degraded_problem(entry, &info, problems);
+	if (info.bad_ranges)
+		loss_problem(entry, &info, problems);
 }
 
 /* A LUN whose array no disk tells of. */

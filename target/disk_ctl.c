@@ -130,6 +130,21 @@ static json_t *label_members(const struct label *label)
 	return rows;
 }
 
+static json_t *label_lost(const struct label *label)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < label->bad.count; i++) {
+		const struct bad_range *range = &label->bad.all[i];
+
+		json_array_append_new(rows, json_pack("{s:i, s:I, s:I}", "role", (int)range->role,
+						      "offset_bytes", (json_int_t)range->from,
+						      "length_bytes",
+						      (json_int_t)(range->to - range->from)));
+	}
+	return rows;
+}
+
 static json_t *label_json(const struct disk *disk, const struct label *label)
 {
 	char uuid[UUID_STR_LEN], self[16], created[PROBLEM_UTC_SIZE];
@@ -143,7 +158,7 @@ static json_t *label_json(const struct disk *disk, const struct label *label)
 	for (unsigned i = 0; i < label->ancestor_count; i++)
 		json_array_append_new(ancestors, id_text(label->ancestors[i].id));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:s, s:b, s:s, s:o, s:o, "
-			 "s:I, s:I, s:o, s:o, s:[o, o], s:o, s:o}",
+			 "s:I, s:I, s:o, s:o, s:[o, o], s:o, s:o, s:o}",
 			 "schema", "yoke.disk.label/1", "disk", disk->name, "array", label->name,
 			 "array_uuid", uuid, "self", self, "level", (int)label->level, "roles",
 			 (int)label->roles, "chunk_bytes", (json_int_t)label->chunk_bytes,
@@ -154,7 +169,7 @@ static json_t *label_json(const struct disk *disk, const struct label *label)
 			 (json_int_t)label->generation, "sequence", (json_int_t)label->sequence,
 			 "ancestors", ancestors, "members", label_members(label), "maps",
 			 area(&label->maps[0]), area(&label->maps[1]), "log", area(&label->log),
-			 "data", area(&label->data));
+			 "data", area(&label->data), "lost", label_lost(label));
 }
 
 struct reading {

@@ -53,6 +53,9 @@ class Label:
             if entry[16]:
                 self.members[index] = Member(uuid.UUID(bytes=entry[:16]), STATES[entry[16]],
                                              None if entry[17] == 0xFF else entry[17])
+        (lost,) = struct.unpack_from("<I", block, 224)
+        rows = [struct.unpack_from("<QQ", block, 2816 + 16 * index) for index in range(lost)]
+        self.lost = [(first % 512, first // 512 * 512, length) for first, length in rows]
         self.ancestors = [Ancestor(*struct.unpack_from("<QQI", block, 1280 + 24 * index))
                           for index in range(count)]
 

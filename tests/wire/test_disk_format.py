@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 # subtests: yes
+# timeout: 300
 """Disks of arrays read by another reader, which knows yoke-disk(5) only."""
 
 import os
@@ -71,6 +72,7 @@ def labels_say_what_yokectl_says(level, members, params):
                    [f"{a.id:016x}" for a in own.ancestors]) ==
                   (told["self"], told["id"], told["sequence"], told["generation"],
                    told["ancestors"]), f"{told}")
+            check(not own.lost and not told["lost"], f"lost: {own.lost}, {told['lost']}")
             for name, areas in (("maps", own.maps), ("log", [own.log]), ("data", [own.data])):
                 rows = told[name] if name == "maps" else [told[name]]
                 check([(row["offset_bytes"], row["length_bytes"]) for row in rows] ==
@@ -158,6 +160,53 @@ def whoever_is_lost_the_log_has_what_was_being_written(members, params):
                       f"without {lost}: block {block} holds neither {number} nor {newer}")
         check(t._launch(), "does not start again")
         t.healthy()
+
+
+@case
+def what_an_intent_leaves_torn_is_lost_and_said():
+    chunk, stripes = 4096, 64
+    stripe = 2 * chunk
+    with Arrays(files=3, faults=True, array_wait="300ms") as t:
+        made = t.make(5, 0, 1, 2, chunk_bytes=chunk, full_stripe_log="intent")
+        t.healthy()
+        with t.login(lun=1) as session:
+            for number in range(stripes):
+                scsi.write(session, number * stripe // 512, b"\1" * stripe, lun=1)
+            t.add_fault(t.path(1), "stuck", op="write")
+            for number in range(stripes):
+                scsi.start(session, scsi.write10(number * stripe // 512, stripe // 512), lun=1,
+                           out=b"\2" * stripe)
+            wait_until(lambda: any(record.intent for record in disk.log_of(disk.Disk(t.path(0)))),
+                       30, "an intent")
+            kill(t)
+        os.rename(t.path(2), t.path(2) + ".away")
+        check(t._launch(), "does not start")
+        wait_until(lambda: t.array("a")["state"] == "degraded", 30, f"it: {t.array('a')}")
+        row = t.array("a")
+        check(row["lost"]["bytes"] > 0, f"{row}")
+        problem = t.problems()["array-loss"]
+        check(f"{row['lost']['bytes']} bytes" in problem["detail"], f"{problem}")
+        label, _ = disk.deciding([disk.Disk(t.path(n)) for n in (0, 1)])
+        check((len(label.lost), sum(length for _, _, length in label.lost)) ==
+              (row["lost"]["ranges"], row["lost"]["bytes"]), f"{label.lost} {row['lost']}")
+        told = t.call("disk.label", disk=t.path(0))["lost"]
+        check([(r["role"], r["offset_bytes"], r["length_bytes"]) for r in told] == label.lost,
+              f"{label.lost} {told}")
+        lost = {(role, offset + at) for role, offset, length in label.lost
+                for at in range(0, length, 512)}
+        with t.login(lun=1) as session:
+            for lba in range(stripes * stripe // 512):
+                (role,), at = disk.place(label, lba * 512)
+                task = scsi.run(session, scsi.read10(lba, 1), read=512, lun=1)
+                if (role, at) in lost:
+                    check(task.sense == "03/11/00", f"block {lba}: {task.outcome()}")
+                else:
+                    check(bytes(task.good().received) in (b"\1" * 512, b"\2" * 512), f"{lba}")
+            scsi.write(session, 0, b"\3" * (stripes * stripe), lun=1)
+            check(scsi.read(session, 0, stripes * stripe, lun=1) == b"\3" * (stripes * stripe), "r")
+        check(t.array("a")["lost"] == {"ranges": 0, "bytes": 0}, f"{t.array('a')}")
+        check("array-loss" not in t.problems(), f"{t.problems()}")
+        check(made["uuid"] == t.array("a")["uuid"], "another array")
 
 
 @case
