@@ -44,12 +44,6 @@ static struct raid5 *raid5_of(struct blk *blk)
 
 /* --- reads --- */
 
-static void passed(struct io *io, void *arg)
-{
-	(void)arg;
-	io_done(io, io->error);
-}
-
 /* The member that can answer for ROLE of STRIPE by itself, or NULL. */
 static struct member *direct(const struct raid5 *raid5, unsigned role, uint64_t stripe)
 {
@@ -83,7 +77,7 @@ static void read_done(struct io *io, void *arg)
 		return;
 	}
 	io->offset = offset;
-	blk_submit(&raid5->lost, io, passed, NULL);
+	blk_pass(&raid5->lost, io, NULL, NULL);
 }
 
 /* IO, all in one chunk. */
@@ -101,7 +95,7 @@ static void read_chunk(struct raid5 *raid5, struct io *io)
 	} else if (io->op == IO_STATUS) {
 		io_done(io, 0);
 	} else {
-		blk_submit(&raid5->lost, io, passed, NULL);
+		blk_pass(&raid5->lost, io, NULL, NULL);
 	}
 }
 
