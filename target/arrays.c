@@ -30,6 +30,7 @@
 struct arrays {
 	struct yoked *yoked;
 	struct array_list list;
+	struct array_list gone; /* until the next scan: nobody has them */
 	/* arrays_settle() and arrays_stop() */
 	struct env_timer poll;
 	uint64_t settle_by_ns;
@@ -52,22 +53,29 @@ struct arrays *arrays_new(struct yoked *yoked)
 		return NULL;
 	arrays->yoked = yoked;
 	TAILQ_INIT(&arrays->list);
+	TAILQ_INIT(&arrays->gone);
 	arrays->poll.fn = poll_run;
 	arrays->busy_scan.fn = busy_scan_run;
 	return arrays;
 }
 
-void arrays_free(struct arrays *arrays)
+static void entries_free(struct array_list *list)
 {
 	struct array_entry *entry, *next;
 
-	if (!arrays)
-		return;
-	TAILQ_FOREACH_SAFE(entry, &arrays->list, link, next) {
+	TAILQ_FOREACH_SAFE(entry, list, link, next) {
 		assert(!entry->array);
-		TAILQ_REMOVE(&arrays->list, entry, link);
+		TAILQ_REMOVE(list, entry, link);
 		free(entry);
 	}
+}
+
+void arrays_free(struct arrays *arrays)
+{
+	if (!arrays)
+		return;
+	entries_free(&arrays->gone);
+	entries_free(&arrays->list);
 	free(arrays);
 }
 
@@ -174,11 +182,11 @@ static void let_go(struct array_entry *entry)
 	}
 }
 
-static void entry_free(struct array_entry *entry)
+static void entry_goes(struct array_entry *entry)
 {
 	let_go(entry);
 	TAILQ_REMOVE(&entry->arrays->list, entry, link);
-	free(entry);
+	TAILQ_INSERT_TAIL(&entry->arrays->gone, entry, link);
 }
 
 static void stopped(void *arg, struct array *array, int error, const char *text)
@@ -419,6 +427,7 @@ void arrays_scanned(struct arrays *arrays)
 
 	if (arrays->stopping)
 		return;
+	entries_free(&arrays->gone);
 	TAILQ_FOREACH(disk, disks_list(arrays->yoked->disks), link) {
 		if (disk->content != DISK_LABEL || !disk->blk || disk->array)
 			continue;
@@ -436,7 +445,7 @@ void arrays_scanned(struct arrays *arrays)
 		TAILQ_FOREACH(disk, disks_list(arrays->yoked->disks), link)
 			told |= tells_of(disk, entry);
 		if (!told)
-			entry_free(entry);
+			entry_goes(entry);
 		else if (first != entry)
 			entry_refuse(entry, first);
 		else

@@ -54,6 +54,7 @@ struct scan {
 struct disks {
 	struct yoked *yoked;
 	struct disk_list list;
+	struct disk_list gone; /* closed; freed before the next scan */
 	struct scan *now;
 	STAILQ_HEAD(, scan) next;
 };
@@ -68,6 +69,7 @@ struct disks *disks_new(struct yoked *yoked)
 		return NULL;
 	disks->yoked = yoked;
 	TAILQ_INIT(&disks->list);
+	TAILQ_INIT(&disks->gone);
 	STAILQ_INIT(&disks->next);
 	return disks;
 }
@@ -97,13 +99,23 @@ static void disk_opened(struct disk *disk)
 	blk->latency = disk->latency;
 }
 
-static void disk_free(struct disks *disks, struct disk *disk)
+static void disk_goes(struct disks *disks, struct disk *disk)
 {
 	assert(!disk->array && !disk->users);
 	TAILQ_REMOVE(&disks->list, disk, link);
 	disk_close(disk);
-	free(disk->name);
-	free(disk);
+	TAILQ_INSERT_TAIL(&disks->gone, disk, link);
+}
+
+static void gone_free(struct disks *disks)
+{
+	struct disk *disk, *next;
+
+	TAILQ_FOREACH_SAFE(disk, &disks->gone, link, next) {
+		TAILQ_REMOVE(&disks->gone, disk, link);
+		free(disk->name);
+		free(disk);
+	}
 }
 
 void disks_free(struct disks *disks)
@@ -114,7 +126,8 @@ void disks_free(struct disks *disks)
 		return;
 	assert(!disks->now);
 	TAILQ_FOREACH_SAFE(disk, &disks->list, link, next)
-		disk_free(disks, disk);
+		disk_goes(disks, disk);
+	gone_free(disks);
 	free(disks);
 }
 
@@ -130,7 +143,7 @@ void disks_forget(struct disks *disks, const struct store *store)
 	assert(!disk->array);
 	disk->store = NULL;
 	if (!disk->users)
-		disk_free(disks, disk);
+		disk_goes(disks, disk);
 }
 
 struct disk_list *disks_list(struct disks *disks)
@@ -409,6 +422,7 @@ static void scan_free(struct scan *scan)
 
 static void scan_start(struct disks *disks)
 {
+	gone_free(disks);
 	disks->now = STAILQ_FIRST(&disks->next);
 	if (!disks->now)
 		return;
@@ -501,7 +515,7 @@ static void find_done(struct env_work *work)
 	add_backings(disks);
 	TAILQ_FOREACH_SAFE(disk, &disks->list, link, next)
 		if (!disk->seen)
-			disk_free(disks, disk);
+			disk_goes(disks, disk);
 	scan->at = TAILQ_FIRST(&disks->list);
 	scan_next(scan);
 }

@@ -210,7 +210,8 @@ static json_t *memory(void)
 {
 	const struct mallinfo2 info = mallinfo2();
 
-	return json_pack("{s:I}", "heap_in_use_bytes", (json_int_t)(info.uordblks + info.hblkhd));
+	return json_pack("{s:I}", "heap_in_use_bytes",
+			 (json_int_t)info.uordblks + (json_int_t)info.hblkhd);
 }
 
 static void status_show(void *arg, struct ctl_request *request)
