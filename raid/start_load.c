@@ -14,6 +14,21 @@
 #include "raid/redo.h"
 #include "raid/start_int.h"
 
+/*
+ * (I7) What the logs held is flushed, and what a missing member lacks of it is in the map. Not
+ * before: a label for somebody who fails meanwhile must not void them.
+ */
+static void label_them(struct array_start_state *start)
+{
+	struct array *array = start->array;
+
+	for (unsigned i = 0; array->level->replay && i < LABEL_MEMBERS_MAX; i++)
+		if (array->members[i])
+			array->members[i]->log_incarnation =
+				redo_incarnation(array->members[i]->redo);
+	array_start_label(start);
+}
+
 static void regions_held(struct region_hold *hold, int error)
 {
 	struct array_start_state *start = container_of(hold, struct array_start_state, sync);
@@ -22,7 +37,7 @@ static void regions_held(struct region_hold *hold, int error)
 		array_start_tell(start, error, "array %s: its region map cannot be written",
 				 start->array->label.name);
 	else
-		array_start_label(start);
+		label_them(start);
 }
 
 static void loaded(struct array_start_state *start)
@@ -33,7 +48,7 @@ static void loaded(struct array_start_state *start)
 		regions_loaded(array->regions);
 	start->sync.fn = regions_held;
 	if (!array->level->replay || regions_sync(array->regions, &start->sync))
-		array_start_label(start);
+		label_them(start);
 }
 
 static void page_read(struct member *member, unsigned page, const void *one, const void *two)
@@ -63,7 +78,6 @@ static void load_regions(struct array_start_state *start)
 			member_read_page(array->roles[i], 0, page_read);
 }
 
-/* (I7) What the logs held is to be flushed; the next label voids them. */
 static void replayed(struct array *array, int error)
 {
 	struct array_start_state *start = array->start;
@@ -74,10 +88,6 @@ static void replayed(struct array *array, int error)
 		return;
 	}
 	start->replayed = true;
-	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->members[i])
-			array->members[i]->log_incarnation =
-				redo_incarnation(array->members[i]->redo);
 	array_flush(array, &start->flush);
 }
 

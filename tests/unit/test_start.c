@@ -322,6 +322,37 @@ START_TEST(nobody_waits_for_a_delay_who_has_all_or_uses_force)
 }
 END_TEST
 
+/* Who fails as what was replayed is flushed is out by a label that still names the logs. */
+START_TEST(logs_are_void_only_when_what_they_held_is_flushed)
+{
+	const struct array_start how = { .wait_ns = 1 };
+	struct label before, after;
+
+	rig_setup(4, 8 * MIB);
+	rig_create(5, 4);
+	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
+	rig_power_cut();
+	ck_assert_int_eq(rig_label(0, &before), 0);
+	for (unsigned i = 0; i < 4; i++)
+		rig_disk(i)->hold = 1u << IO_MAP;
+	rig_start_how(15, &how);
+	fake_env_run(rig.env);
+	for (unsigned i = 0; i < 4; i++)
+		rig_end(i, 0);
+	/* The logs are replayed. */
+	rig_end(3, -EIO);
+	ck_assert_int_eq(rig_label(0, &after), 0);
+	ck_assert_int_eq(after.members[3].state, LABEL_FAILED);
+	ck_assert_uint_eq(after.log_incarnation, before.log_incarnation);
+	for (unsigned i = 0; i < 4; i++)
+		rig_release(i);
+	fake_env_run(rig.env);
+	ck_assert_int_eq(rig_label(0, &after), 0);
+	ck_assert_uint_ne(after.log_incarnation, before.log_incarnation);
+	ck_assert_int_eq(rig_read(0, 4096, 1), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("start");
@@ -353,6 +384,7 @@ int main(void)
 	tcase_add_test(tcase, who_was_left_behind_and_is_there_comes_back_by_itself);
 	tcase_add_test(tcase, the_delay_is_waited_for_absent_disks_that_could_not_have_gone_on);
 	tcase_add_loop_test(tcase, nobody_waits_for_a_delay_who_has_all_or_uses_force, 0, 2);
+	tcase_add_test(tcase, logs_are_void_only_when_what_they_held_is_flushed);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
