@@ -195,11 +195,11 @@ static int blocks_new(struct member *member, unsigned pages)
 	member->io = own;
 	if (!own)
 		return -ENOMEM;
-	own->page_count = pages;
 	own->pages = calloc(max_u64(pages, 1), sizeof(*own->pages));
 	own->memory = aligned_alloc(ALIGN, (size_t)(pages + 5) * ALIGN);
 	if (!own->pages || !own->memory)
 		return -ENOMEM;
+	own->page_count = pages;
 	block_own(member, &own->label[0], 0);
 	block_own(member, &own->label[1], 1);
 	block_own(member, &own->read[0], 2);
