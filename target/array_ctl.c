@@ -110,12 +110,28 @@ static void array_show(void *arg, struct ctl_request *request)
 
 /* ---- disks ---- */
 
+/* The backing whose file or device has this PATH; NULL: none. */
+static const struct store *backing_at(const struct yoked *yoked, const char *path)
+{
+	const struct store *store;
+
+	TAILQ_FOREACH(store, &yoked->stores, link)
+		if (!store->array && *path && !strcmp(store->conf->path, path))
+			return store;
+	return NULL;
+}
+
 /* One of its disks as somebody named it; NULL: refused. */
 static struct disk *take_disk(struct ask *ask, const char *name)
 {
 	struct disk *disk = disks_find(ask->yoked->disks, name);
+	const struct store *backing = disk ? NULL : backing_at(ask->yoked, name);
 
-	if (!disk && !strncmp(name, "backing:", 8))
+	if (backing)
+		ctl_fail(ask->request, -EBUSY,
+			 "%s: it is backing \"%s\". Name backing:%s, if no LUN shows it", name,
+			 backing->name, backing->name);
+	else if (!disk && !strncmp(name, "backing:", 8))
 		ctl_fail(ask->request, -ENOENT,
 			 "%s: no such backing, or a LUN shows it. See yokectl disk list", name);
 	else if (!disk)

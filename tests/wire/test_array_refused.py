@@ -107,6 +107,28 @@ def what_others_have_is_touched_by_force_and_name_only():
 
 
 @case
+def a_file_that_a_backing_has_is_told_by_its_name():
+    t = Arrays(files=2)
+    t.backings["image"] = {"driver": "file", "path": "{dir}/disk7.img", "size": "24M"}
+    t.luns[2] = "image"
+    with t:
+        for shown in (True, False):
+            said = t.refused("array.create", name="b", level=1, disks=[t.path(0), t.path(7)])
+            check(said and 'it is backing "image". Name backing:image' in said, said)
+            params = {"name": "b", "level": 1, "disks": [t.path(0), "backing:image"]}
+            if shown:
+                said = t.refused("array.create", **params)
+                check(said and "or a LUN shows it" in said, said)
+                del t.luns[2]
+                with open(t.config_path, "w", encoding="utf-8") as config:
+                    config.write(t.configuration())
+                t.call("config.reload")
+            else:
+                t.call("array.create", **params)
+                check(t.array("b")["roles"] == "[UU]", f"{t.array('b')}")
+
+
+@case
 def a_member_of_an_array_is_not_taken_by_force_either():
     with Arrays(files=4) as t:
         t.make(1, 0, 1)
