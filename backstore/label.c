@@ -18,7 +18,7 @@
  * 124  ancestor count     128  log incarnation 136  created
  * 144  maps[2] 176 log 192 data (offset, length each)                   208  generation
  * 216  forced id         224  bad range count
- * 256  members: 32 x { uuid 16, state 1, role 1, reserved 14 }
+ * 256  members: 32 x { uuid 16, state 1, role 1, reserved 6, reached 8 }
  * 1280 ancestors: 64 x { id 8, forced id 8, listed 4, reserved 4 }
  * 2816 bad ranges: 64 x { place and role 8, length 8 }
  */
@@ -131,6 +131,7 @@ void label_encode(const struct label *label, void *buf)
 		memcpy(at, label->members[i].uuid, sizeof(uuid_t));
 		at[16] = (uint8_t)label->members[i].state;
 		at[17] = label->members[i].role;
+		put_le64(at + 24, label->members[i].reached);
 	}
 	for (unsigned i = 0; i < label->ancestor_count; i++) {
 		uint8_t *at = out + OFF_ANCESTORS + i * ANCESTOR_SIZE;
@@ -175,6 +176,7 @@ static void members_decode(const uint8_t *in, struct label *label)
 		memcpy(member->uuid, at, sizeof(uuid_t));
 		member->state = at[16];
 		member->role = member->state == LABEL_NONE ? LABEL_NO_ROLE : at[17];
+		member->reached = member->state == LABEL_NONE ? 0 : get_le64(at + 24);
 	}
 	for (unsigned i = 0; i < label->ancestor_count; i++) {
 		const uint8_t *at = in + OFF_ANCESTORS + i * ANCESTOR_SIZE;
@@ -253,6 +255,8 @@ static bool members_sound(const struct label *label)
 			return false;
 		if (member->state == LABEL_NONE)
 			continue;
+		if (member->reached > label->generation)
+			return false;
 		if (member->role != LABEL_NO_ROLE && member->role >= label->roles)
 			return false;
 		if (uuid_is_null(member->uuid) || label_find(label, member->uuid) != (int)i)

@@ -42,6 +42,8 @@ struct label_member {
 	uuid_t uuid;
 	enum label_state state;
 	uint8_t role; /* fixed once given; LABEL_NO_ROLE: none yet */
+	/* FAILED: the generation that it had reached for certain; a disk before it is an old copy. */
+	uint64_t reached;
 };
 
 struct label_ancestor {

@@ -80,6 +80,9 @@ int array_offer(struct array *array, const struct array_disk *disk, array_done_f
  * DONE.
  */
 int array_add(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg);
+/* Whether DISK could be added, whatever it carries: 0, or -EBUSY, -EINVAL and TEXT. */
+int array_add_check(const struct array *array, const struct array_disk *disk, char *text,
+		    size_t text_size);
 /* Takes MEMBER (index in the label) out for good. -EBUSY: the array needs it; -ENOENT. */
 int array_remove(struct array *array, unsigned member, array_done_fn *done, void *arg);
 

@@ -177,6 +177,20 @@ static void reconstruct(const struct known *known, struct label *label)
 	}
 }
 
+/* Whether somebody who is there is listed where his own label's history begins, or another's. */
+static bool contradict(const struct chain *all)
+{
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct known root = { .in = all->labels[i] };
+		uint32_t listed = chain_listed(all->labels[i], 0);
+
+		for (unsigned k = 0; k < LABEL_MEMBERS_MAX; k++)
+			if (listed >> k & 1 && disk_of(all, &root, k))
+				return true;
+	}
+	return false;
+}
+
 void assembly_decide(const struct label *const *labels, unsigned count, struct assembly *decision)
 {
 	const struct chain all = { .labels = labels, .count = count };
@@ -185,11 +199,11 @@ void assembly_decide(const struct label *const *labels, unsigned count, struct a
 	uint32_t held, lost;
 
 	memset(decision, 0, sizeof(*decision));
-	if (deciding(&all, &known)) {
+	/* The root of every chain is complete or lists nobody who is there, if no disk is an old copy. */
+	if (deciding(&all, &known) || (!known.in && contradict(&all))) {
 		decision->verdict = ASSEMBLY_ASK;
 		return;
 	}
-	/* The root of every chain is complete or lists nobody who is there. */
 	if (!known.in) {
 		decision->verdict = ASSEMBLY_IMPOSSIBLE;
 		decision->label = *labels[0];

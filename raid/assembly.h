@@ -13,9 +13,9 @@
 #include "backstore/label.h"
 
 enum assembly_verdict {
-	ASSEMBLY_START,      /* what is there holds every acknowledged write */
-	ASSEMBLY_WAIT,       /* what is absent may hold newer writes: wait, or be forced */
-	ASSEMBLY_ASK,        /* two histories: a person chooses which disks to leave out */
+	ASSEMBLY_START, /* what is there holds every acknowledged write */
+	ASSEMBLY_WAIT,  /* what is absent may hold newer writes: wait, or be forced */
+	ASSEMBLY_ASK,   /* two histories, an old copy: a person chooses which disks to leave out */
 	ASSEMBLY_IMPOSSIBLE, /* too few disks hold everything, whatever anybody says */
 };
 

@@ -7,9 +7,10 @@
  *
  * Invariants:
  *  1. (I10) What a member lacks is durably doubtful before a label names it as rebuilding.
- *  2. A disk whose entry says FAILED lacks what is dirty; any other disk lacks everything. Whose
- *     role somebody else took, is REMOVED: it comes back as any other disk. A disk's log may tell
- *     of more that it has and the others have not: then that is dirty, too.
+ *  2. A disk whose entry says FAILED lacks what is dirty; any other disk, and an older copy of
+ *     that one, lacks everything. Whose role somebody else took, is REMOVED: it comes back as any
+ *     other disk. A disk's log may tell of more that it has and the others have not: then that is
+ *     dirty, too.
  *  3. Nothing is written to a disk that comes before a durable label excludes what it was: else
  *     its old label could still make it a member that holds what it held.
  *
@@ -164,6 +165,9 @@ static int returning_entry(const struct array *array, int error, const struct la
 	if (index < 0 || array->label.members[index].state != LABEL_FAILED ||
 	    array->roles[array->label.members[index].role])
 		return -1;
+	/* A copy that was made before: what it lacks was cleaned from the maps since. */
+	if (label->generation < array->label.members[index].reached)
+		return -1;
 	return index;
 }
 
@@ -220,6 +224,27 @@ static void enter(struct change *change, const struct label *label, bool known)
 		add_label(change);
 }
 
+int array_add_check(const struct array *array, const struct array_disk *disk, char *text,
+		    size_t text_size)
+{
+	const struct label *label = &array->label;
+
+	if (!array->regions || free_role(array) < 0) {
+		snprintf(text, text_size, "no role is free for %s", disk->name);
+		return -EBUSY;
+	}
+	if (disk->blk->block_size != label->block_bytes) {
+		snprintf(text, text_size, "%s has blocks of %u bytes, the others of %u", disk->name,
+			 disk->blk->block_size, label->block_bytes);
+		return -EINVAL;
+	}
+	if (!array_fits(label, disk->blk)) {
+		snprintf(text, text_size, "%s is too small", disk->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static void probe_when_settled(struct change *change);
 
 static void looked(void *arg, int error)
@@ -250,7 +275,8 @@ static void probed(void *arg, int error, const struct label *label)
 	const struct label *own = error ? NULL : label;
 	int index = change->unread ? -1 : returning_entry(array, error, label);
 	bool known = index >= 0;
-	int role = free_role(array);
+	char text[160] = "";
+	int refused = array_add_check(array, &change->disk, text, sizeof(text));
 
 	if (!membership_settled(array)) {
 		probe_when_settled(change);
@@ -258,13 +284,8 @@ static void probed(void *arg, int error, const struct label *label)
 		tell(change, -EBUSY, "it is being stopped");
 	} else if (present(array, own)) {
 		tell(change, -EEXIST, "%s is a member already", change->name);
-	} else if (!array->regions || role < 0) {
-		tell(change, -EBUSY, "no role is free for %s", change->name);
-	} else if (change->disk.blk->block_size != array->label.block_bytes) {
-		tell(change, -EINVAL, "%s has blocks of %u bytes, the others of %u", change->name,
-		     change->disk.blk->block_size, array->label.block_bytes);
-	} else if (!array_fits(&array->label, change->disk.blk)) {
-		tell(change, -EINVAL, "%s is too small", change->name);
+	} else if (refused) {
+		tell(change, refused, "%s", text);
 	} else if (!known && (index = free_entry(array)) < 0) {
 		tell(change, -ENOSPC, "it had %d members already", LABEL_MEMBERS_MAX);
 	} else if (!known || !look(change, label)) {
@@ -273,7 +294,7 @@ static void probed(void *arg, int error, const struct label *label)
 			struct label_member *entry = &array->label.members[index];
 
 			env_random(array->env, entry->uuid, sizeof(entry->uuid));
-			entry->role = (uint8_t)role;
+			entry->role = (uint8_t)free_role(array);
 		}
 		enter(change, own, known);
 	}

@@ -145,6 +145,10 @@ static void fill_in(struct membership *membership)
 
 		if (wanted == LABEL_IN_SYNC && *state != LABEL_IN_SYNC)
 			membership->adding |= 1u << i;
+		/* The oldest ancestor was settled: it is on all who were there. */
+		if (wanted == LABEL_FAILED &&
+		    (*state == LABEL_IN_SYNC || *state == LABEL_REBUILDING))
+			array->label.members[i].reached = label_generation(&array->label, 0);
 		*state = wanted;
 		if (canary(CANARY_ADD_BEFORE_LABEL) && membership->adding >> i & 1)
 			array->members[i]->state = MEMBER_IN_SYNC;

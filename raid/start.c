@@ -111,7 +111,8 @@ static void take_in_late(struct array_start_state *start)
 	}
 }
 
-/* Disks that are there, known, and not members now: they missed something and come back. */
+/* Disks that are there, known, and not members now: they missed something and come back. Who was
+ * taken out does not. */
 static void take_back_returning(struct array_start_state *start)
 {
 	struct offered *offered;
@@ -123,7 +124,8 @@ static void take_back_returning(struct array_start_state *start)
 				    label_find(&array->label,
 					       offered->label.members[offered->label.self].uuid);
 
-		if (index >= 0 && !array->members[index])
+		if (index >= 0 && !array->members[index] &&
+		    array->label.members[index].state == LABEL_FAILED)
 			array_add(array, &offered->disk, NULL, NULL);
 	}
 }

@@ -443,6 +443,27 @@ START_TEST(two_histories_are_a_question)
 }
 END_TEST
 
+/* A disk as it was several labels ago: no label is on all that it lists. */
+START_TEST(an_old_copy_among_new_disks_is_a_question)
+{
+	world_init(&named, 5, 3, 1);
+	for (unsigned id = 600; id < 602; id++) {
+		for (unsigned i = 0; i < 2; i++) {
+			label_settled(&named.disks[i].label);
+			ck_assert_int_eq(label_succeed(&named.disks[i].label, id), 0);
+		}
+	}
+	decide(7);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_ASK);
+	/* Without it, or alone, there is no question. */
+	decide(3);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	ck_assert_uint_eq(decision.label.id, 601);
+	decide(4);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_IMPOSSIBLE);
+}
+END_TEST
+
 START_TEST(raid10_bears_one_of_each_pair)
 {
 	ck_assert(assembly_can_run(10, 6, 0x15));
@@ -479,6 +500,7 @@ int main(void)
 	tcase_add_test(tcase, three_legs_cut_one_by_one);
 	tcase_add_test(tcase, a_label_that_reached_some_only_does_not_count);
 	tcase_add_test(tcase, two_histories_are_a_question);
+	tcase_add_test(tcase, an_old_copy_among_new_disks_is_a_question);
 	tcase_add_test(tcase, raid10_bears_one_of_each_pair);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -81,6 +81,29 @@ START_TEST(a_returning_member_gets_what_is_dirty_and_nothing_else)
 }
 END_TEST
 
+/* Somebody kept the disk as it was some labels ago, and puts that back. */
+START_TEST(an_old_copy_of_a_member_gets_everything)
+{
+	uint8_t *old = malloc(SIZE);
+
+	ck_assert_ptr_nonnull(old);
+	memcpy(old, rig.bytes[1], SIZE);
+	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(rig_stop(), 0);
+		ck_assert_int_eq(rig_start(3, false), 0);
+		rig_settle();
+	}
+	lose(1, 2 * MIB);
+	memcpy(rig.bytes[1], old, SIZE);
+	free(old);
+	ck_assert_int_eq(rig_add(1), 0);
+	rig_settle();
+	ck_assert_mem_eq(rig_data(0), rig_data(1), rig.array->label.data.length);
+	ck_assert_int_eq(rig_info().state, ARRAY_HEALTHY);
+}
+END_TEST
+
 START_TEST(a_new_disk_gets_everything_and_the_role_that_is_free)
 {
 	struct label label;
@@ -529,6 +552,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, rig_teardown);
 	tcase_add_test(tcase, a_returning_member_gets_what_is_dirty_and_nothing_else);
+	tcase_add_test(tcase, an_old_copy_of_a_member_gets_everything);
 	tcase_add_test(tcase, a_new_disk_gets_everything_and_the_role_that_is_free);
 	tcase_add_test(tcase, whose_role_was_taken_comes_back_as_a_stranger);
 	tcase_add_test(tcase, who_was_removed_comes_back_as_a_stranger);

@@ -42,6 +42,7 @@ static struct label a_label(void)
 		label.members[i].role = (uint8_t)i;
 	}
 	label.members[0].state = LABEL_FAILED;
+	label.members[0].reached = 6;
 	label.members[4].state = LABEL_REBUILDING;
 	label.members[4].role = 0;
 	return label;
