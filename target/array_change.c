@@ -274,18 +274,29 @@ static void add_disk(struct change *change)
 		change_end(change, -ENOMEM, "out of memory");
 }
 
+bool array_entry_returns(const struct array_entry *entry, const struct disk *disk)
+{
+	struct array_info info;
+
+	if (disk->content != DISK_LABEL || uuid_compare(disk->label.array, entry->uuid))
+		return false;
+	array_info(entry->array, &info);
+	for (unsigned i = 0; i < info.member_count; i++)
+		if (!uuid_compare(info.members[i].uuid, disk->label.members[disk->label.self].uuid))
+			return disk->array == entry || !info.members[i].present;
+	return true;
+}
+
 static void add_reopened(void *arg, int error, const char *text)
 {
 	struct change *change = arg;
 	struct disk *disk = change->disks[0];
-	bool own = disk->content == DISK_LABEL &&
-		   !uuid_compare(disk->label.array, change->entry->uuid);
 	char said[320];
 
 	if (error) {
 		snprintf(said, sizeof(said), "%s: %.250s", disk->name, text);
 		change_end(change, error, said);
-	} else if (own) {
+	} else if (array_entry_returns(change->entry, disk)) {
 		add_disk(change);
 	} else {
 		wipe(change, add_disk);
@@ -294,8 +305,17 @@ static void add_reopened(void *arg, int error, const char *text)
 
 void arrays_add(struct array_entry *entry, struct disk *disk, arrays_done_fn *done, void *arg)
 {
-	struct change *change = change_new(entry->arrays, entry, &disk, 1, done, arg);
+	const struct array_disk new = { disk->short_name, disk->blk };
+	struct change *change;
+	char why[192], text[320];
+	int error = array_add_check(entry->array, &new, why, sizeof(why));
 
+	if (error) {
+		snprintf(text, sizeof(text), "array %s: %s", entry->name, why);
+		done(arg, error, text);
+		return;
+	}
+	change = change_new(entry->arrays, entry, &disk, 1, done, arg);
 	if (change)
 		blk_reopen(disk->blk, add_reopened, change);
 }
@@ -327,4 +347,23 @@ void arrays_remove(struct array_entry *entry, unsigned member, arrays_done_fn *d
 	change->member = member;
 	if (array_remove(entry->array, member, removed, change))
 		change_end(change, -ENOMEM, "out of memory");
+}
+
+void array_entry_started(struct array_entry *entry, int error)
+{
+	struct array_info info;
+	struct disk *disk;
+
+	if (error)
+		return;
+	array_info(entry->array, &info);
+	for (unsigned i = 0; i < info.member_count; i++) {
+		if (info.members[i].state != LABEL_REMOVED)
+			continue;
+		disk = array_member_disk(entry, info.members[i].uuid);
+		if (disk && disk->array == entry) {
+			disk->array = NULL;
+			disk_release(disk);
+		}
+	}
 }

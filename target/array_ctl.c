@@ -369,8 +369,9 @@ static void add_check(struct ask *ask)
 		ask_end(ask);
 		return;
 	}
-	if (!returns(ask, disk) && disk->content != DISK_BLANK)
-		lose(ask, "%s: carries %s", disk->name, disk->carries);
+	if (!array_entry_returns(ask->entry, disk) && disk->content != DISK_BLANK)
+		lose(ask, "%s: carries %s%s", disk->name, disk->carries,
+		     returns(ask, disk) ? ", as a copy of a member that works" : "");
 	ask->run = add_run;
 	if (confirmed(ask))
 		open_next(ask);

@@ -253,6 +253,10 @@ static void degraded_problem(const struct array_entry *entry, const struct array
 	array_roles_text(info, roles);
 	snprintf(detail, sizeof(detail), "%s %s:", entry->name, roles);
 	members_text(entry, info, detail, sizeof(detail));
+	if (detail[strlen(detail) - 1] == ':')
+		snprintf(detail, sizeof(detail),
+			 "%s %s: a member was taken out, no disk has its place", entry->name,
+			 roles);
 	for (unsigned i = 0; i < info->member_count; i++) {
 		const struct array_member_info *member = &info->members[i];
 
@@ -266,9 +270,12 @@ static void degraded_problem(const struct array_entry *entry, const struct array
 		snprintf(remedy, sizeof(remedy),
 			 "put it right or replace it, then: yokectl array add %s DISK",
 			 entry->name);
-	else
+	else if (rebuilding)
 		snprintf(remedy, sizeof(remedy),
 			 "nothing: it is healthy when the resync has ended");
+	else
+		snprintf(remedy, sizeof(remedy), "give it a disk: yokectl array add %s DISK",
+			 entry->name);
 	add(problems, &problem);
 }
 

@@ -218,6 +218,7 @@ static void started(void *arg, struct array *array, int error, const char *text)
 	struct array_entry *entry = arg;
 
 	(void)array;
+	array_entry_started(entry, error);
 	/* Those that wait say so by an event of their own. */
 	if (error && error != -EAGAIN)
 		log_line(LOG_L_WARN, "array", entry->name, "not-started", "cause=\"%s\"", text);
@@ -273,6 +274,7 @@ struct restart {
 
 static void restart_end(struct restart *restart, int error, const char *text)
 {
+	array_entry_started(restart->entry, error);
 	restart->entry->changes--;
 	arrays_change(restart->entry->arrays, -1);
 	restart->done(restart->arg, error, text);

@@ -67,6 +67,8 @@ typedef void arrays_done_fn(void *arg, int error, const char *text);
 void arrays_create(struct arrays *arrays, const struct array_spec *spec, struct disk *const *disks,
 		   unsigned count, arrays_done_fn *done, void *arg);
 void arrays_add(struct array_entry *entry, struct disk *disk, arrays_done_fn *done, void *arg);
+/* Whether DISK is one that the array misses; not another's, nor a copy of a member that works. */
+bool array_entry_returns(const struct array_entry *entry, const struct disk *disk);
 void arrays_remove(struct array_entry *entry, unsigned member, arrays_done_fn *done, void *arg);
 /* One that waits: anew, of the COUNT disks ONLY or, with none, of all that tell of it. */
 void arrays_start(struct array_entry *entry, struct disk *const *only, unsigned count, bool force,
@@ -75,6 +77,8 @@ void arrays_start(struct array_entry *entry, struct disk *const *only, unsigned 
 /* For array_change.c: an entry without an array; its end; changes that arrays_stop() waits for. */
 struct array_entry *array_entry_new(struct arrays *arrays, const char *name);
 void array_entry_stop(struct array_entry *entry);
+/* Without ERROR it is online: disks that were taken out of it are others' to use. */
+void array_entry_started(struct array_entry *entry, int error);
 void arrays_change(struct arrays *arrays, int change);
 
 /* The disk that is MEMBER, by its label; NULL: none is there. */

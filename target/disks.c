@@ -233,11 +233,11 @@ static void opened(void *arg, struct blk *blk, int error, const char *text)
 	disk->closing = false;
 	disk->blk = blk;
 	disk->busy = error == -EBUSY;
-	disk->content = DISK_CLOSED;
-	if (error)
+	disk->cause[0] = '\0';
+	if (error) {
+		disk->content = DISK_CLOSED;
 		snprintf(disk->cause, sizeof(disk->cause), "%s", cause ? cause + 3 : text);
-	else
-		disk->cause[0] = '\0';
+	}
 	if (blk)
 		disk_opened(disk);
 	opening->done(opening->arg, disk, error, disk->cause);
