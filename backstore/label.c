@@ -395,18 +395,6 @@ int label_find(const struct label *label, const uuid_t member)
 	return -1;
 }
 
-int label_in_role(const struct label *label, unsigned role)
-{
-	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
-		const struct label_member *member = &label->members[i];
-
-		if (member->role == role &&
-		    (member->state == LABEL_IN_SYNC || member->state == LABEL_REBUILDING))
-			return (int)i;
-	}
-	return -1;
-}
-
 int label_succeed(struct label *label, uint64_t id)
 {
 	assert(id && id != label->id);

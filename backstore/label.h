@@ -4,10 +4,12 @@
  *
  * A label has a random id and names its ancestors, back to the last label known to be durable
  * on all members that it listed; who may run without whom follows from that (I9,
- * raid/assembly.h). Its generation orders labels that share no ancestor any more, as long as
- * no start by force lies between them: only force makes two histories of one. A disk has four slots of LABEL_SIZE bytes, two at each end; a label goes to
- * one slot of each end, the slot of its sequence number's parity, so that a torn one leaves the
- * label before it. yoke-disk(5) has the format.
+ * raid/assembly.h). Its generation orders labels that share no ancestor any more, as long as no
+ * start by force lies between them: only force makes two histories of one.
+ *
+ * A disk has four slots of LABEL_SIZE bytes, two at each end; a label goes to one slot of each end,
+ * the slot of its sequence number's parity, so that a torn one leaves the label before it.
+ * yoke-disk(5) has the format.
  *
  * Pure: bytes in, bytes out. What is decoded has passed every check that needs no other disk.
  */
@@ -105,8 +107,6 @@ static inline unsigned label_slot(uint64_t sequence)
 uint32_t label_listed(const struct label *label);
 /* Index in members, or -1. */
 int label_find(const struct label *label, const uuid_t member);
-/* Index of the member in ROLE that is in-sync or rebuilding, or -1. */
-int label_in_role(const struct label *label, unsigned role);
 
 /* Generation of the ancestor at DEPTH; of the label itself at ancestor_count. */
 static inline uint64_t label_generation(const struct label *label, unsigned depth)

@@ -7,7 +7,7 @@
  *  2. A round of flushes serves those who asked before it began.
  *  3. A page of regions is stored when every member that takes I/O has it, or is out.
  *
- * Not here: coming and going (start.c), labels (membership.c), I/O (the levels).
+ * Not here: coming (create.c, start.c) and going (change.c), labels (membership.c), I/O (the levels).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,11 +2,15 @@
 /*
  * What the files of raid/ share: an array's members and labels as its levels see them.
  *
- * array.c        life cycle: create, start, stop, info
+ * array.c        the whole: members, flushes, pages of regions, info
+ * create.c       arrays are made
+ * start.c        and found again; assembly.c: which label decides; start_load.c: what they read
+ * change.c       members come and go, the array ends
  * membership.c   the running label: who is a member; changes are durable before they count (I9)
  * member.c       a disk: label slots, region pages
+ * levels.c       what the levels are, as a table; fan.c: an io that becomes several
  * raid0.c        a device over parts, chunk by chunk; knows no array
- * mirror.c       a device over the legs of one mirror (level 1, a pair of level 10)
+ * mirror.c       a device over the legs of one mirror (level 1, a pair of level 10); equalise.c
  * raid5.c        a device over all roles with parity (raid5_int.h has its files)
  * resync.c       makes doubtful regions equal, brings members in
  *

@@ -13,7 +13,7 @@
  *     not run it among themselves: then no write can have been acknowledged without those here.
  *
  * Not here: what a label holds (backstore/label.c), reading and writing them (member.c), the
- * delay before a degraded start (array.c).
+ * delay before a degraded start (start.c).
  */
 #include "raid/assembly.h"
 

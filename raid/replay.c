@@ -11,7 +11,7 @@
  *  3. (I10) Who is missing lacks what is replayed: regions are told of it.
  *  4. (I8) A stripe of which only an intent was logged gets parity from all its data. If some of
  *     them are missing and the rest is torn, these are lost, and nothing else is.
- *  5. Nothing is served before all of it is flushed (start.c).
+ *  5. Nothing is served before all of it is flushed (start_load.c).
  *
  * Not here: which records count (redo_chain.c), writing logs (redo.c).
  * Spec: yoke-disk(5).

@@ -334,17 +334,13 @@ START_TEST(a_chain_has_an_end)
 }
 END_TEST
 
-START_TEST(members_are_found_by_uuid_and_by_role)
+START_TEST(members_are_found_by_uuid)
 {
 	struct label label = a_label();
 	const uuid_t other = { 0x77 };
 
 	ck_assert_int_eq(label_find(&label, label.members[3].uuid), 3);
 	ck_assert_int_eq(label_find(&label, other), -1);
-	ck_assert_int_eq(label_in_role(&label, 0), 4);
-	ck_assert_int_eq(label_in_role(&label, 2), 2);
-	label.members[2].state = LABEL_FAILED;
-	ck_assert_int_eq(label_in_role(&label, 2), -1);
 }
 END_TEST
 
@@ -372,7 +368,7 @@ int main(void)
 	tcase_add_test(tcase, slots_are_at_both_ends);
 	tcase_add_test(tcase, a_successor_names_what_it_comes_from);
 	tcase_add_test(tcase, a_chain_has_an_end);
-	tcase_add_test(tcase, members_are_found_by_uuid_and_by_role);
+	tcase_add_test(tcase, members_are_found_by_uuid);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
