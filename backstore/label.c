@@ -77,15 +77,6 @@ static_assert(LABEL_MEMBERS_MAX <= 32, "an ancestor's list is 32 bits");
 
 static const char magic[8] = "YOKEDISK";
 
-static uint32_t crc_of(const uint8_t *bytes)
-{
-	static const uint8_t none[4];
-	uint32_t state = crc32c_add(CRC32C_START, bytes, OFF_CRC);
-
-	state = crc32c_add(state, none, sizeof(none));
-	return crc32c_end(crc32c_add(state, bytes + OFF_CRC + 4, LABEL_SIZE - OFF_CRC - 4));
-}
-
 static void put_area(uint8_t *at, const struct label_area *area)
 {
 	put_le64(at, area->offset);
@@ -148,7 +139,7 @@ void label_encode(const struct label *label, void *buf)
 		put_le64(at, bad->from | bad->role);
 		put_le64(at + 8, bad->to - bad->from);
 	}
-	put_le32(out + OFF_CRC, crc_of(out));
+	put_le32(out + OFF_CRC, crc32c_around(out, LABEL_SIZE, OFF_CRC));
 }
 
 /* False: there are too many. */
@@ -331,7 +322,7 @@ int label_decode(const void *buf, struct label *label)
 
 	if (memcmp(in + OFF_MAGIC, magic, sizeof(magic)) != 0)
 		return -ENOENT;
-	if (get_le32(in + OFF_CRC) != crc_of(in))
+	if (get_le32(in + OFF_CRC) != crc32c_around(in, LABEL_SIZE, OFF_CRC))
 		return -EILSEQ;
 	if (get_le32(in + OFF_VERSION) != VERSION)
 		return -ENOTSUP;

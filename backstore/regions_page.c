@@ -21,15 +21,6 @@ static_assert(REGIONS_PAGE_HEAD + REGIONS_PAGE_BITS / 8 == REGIONS_PAGE, "yoke-d
 
 static const char magic[8] = "YOKEMAP1";
 
-static uint32_t page_crc(const uint8_t *bytes)
-{
-	static const uint8_t none[4];
-	uint32_t state = crc32c_add(CRC32C_START, bytes, OFF_CRC);
-
-	state = crc32c_add(state, none, sizeof(none));
-	return crc32c_end(crc32c_add(state, bytes + OFF_NUMBER, REGIONS_PAGE - OFF_NUMBER));
-}
-
 void regions_page_seal(void *bytes, uint64_t tag, unsigned number, uint64_t sequence)
 {
 	uint8_t *out = bytes;
@@ -38,7 +29,7 @@ void regions_page_seal(void *bytes, uint64_t tag, unsigned number, uint64_t sequ
 	put_le32(out + OFF_NUMBER, number);
 	put_le64(out + OFF_SEQUENCE, sequence);
 	put_le64(out + OFF_TAG, tag);
-	put_le32(out + OFF_CRC, page_crc(out));
+	put_le32(out + OFF_CRC, crc32c_around(out, REGIONS_PAGE, OFF_CRC));
 }
 
 void regions_page_empty(uint64_t tag, unsigned page, void *bytes)
@@ -50,7 +41,7 @@ void regions_page_empty(uint64_t tag, unsigned page, void *bytes)
 static bool page_sound(uint64_t tag, unsigned number, const uint8_t *bytes)
 {
 	return bytes && memcmp(bytes, magic, sizeof(magic)) == 0 &&
-	       get_le32(bytes + OFF_CRC) == page_crc(bytes) &&
+	       get_le32(bytes + OFF_CRC) == crc32c_around(bytes, REGIONS_PAGE, OFF_CRC) &&
 	       get_le32(bytes + OFF_NUMBER) == number && get_le64(bytes + OFF_TAG) == tag;
 }
 

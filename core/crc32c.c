@@ -40,3 +40,16 @@ uint32_t crc32c(const void *data, size_t len_bytes)
 {
 	return crc32c_end(crc32c_add(CRC32C_START, data, len_bytes));
 }
+
+uint32_t crc32c_around(const void *data, size_t len_bytes, size_t hole)
+{
+	static const uint8_t none[4];
+	const uint8_t *bytes = data;
+	uint32_t state;
+
+	assert(hole + sizeof(none) <= len_bytes);
+	state = crc32c_add(CRC32C_START, bytes, hole);
+	state = crc32c_add(state, none, sizeof(none));
+	hole += sizeof(none);
+	return crc32c_end(crc32c_add(state, bytes + hole, len_bytes - hole));
+}

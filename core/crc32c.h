@@ -11,6 +11,8 @@
 #include "core/base.h"
 
 uint32_t crc32c(const void *data, size_t len_bytes);
+/* As if the 4 bytes at HOLE, where the checksum itself lies, were zeroes. */
+uint32_t crc32c_around(const void *data, size_t len_bytes, size_t hole);
 
 /* In pieces: state = CRC32C_START; state = crc32c_add(state, ...); crc = crc32c_end(state). */
 #define CRC32C_START UINT32_MAX

@@ -116,16 +116,6 @@ static bool spans_decode(const uint8_t *in, uint32_t block_bytes, struct redo_he
 	return true;
 }
 
-static bool crc_sound(const uint8_t *in, uint64_t bytes)
-{
-	static const uint8_t none[4];
-	uint32_t state = crc32c_add(CRC32C_START, in, OFF_CRC);
-
-	state = crc32c_add(state, none, sizeof(none));
-	state = crc32c_add(state, in + OFF_CRC + 4, bytes - OFF_CRC - 4);
-	return crc32c_end(state) == get_le32(in + OFF_CRC);
-}
-
 bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, uint64_t tag,
 		 uint64_t incarnation, struct redo_head *head)
 {
@@ -154,5 +144,6 @@ bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, ui
 		return false;
 	if (redo_payload_bytes(head) > available - block_bytes)
 		return false;
-	return crc_sound(in, block_bytes + redo_payload_bytes(head));
+	return get_le32(in + OFF_CRC) ==
+	       crc32c_around(in, block_bytes + redo_payload_bytes(head), OFF_CRC);
 }

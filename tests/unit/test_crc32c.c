@@ -69,6 +69,21 @@ START_TEST(pieces_give_what_the_whole_gives_however_it_is_cut)
 }
 END_TEST
 
+START_TEST(around_a_hole_its_bytes_count_as_zeroes)
+{
+	uint8_t bytes[64], zeroed[64];
+
+	for (size_t hole = 0; hole + 4 <= sizeof(bytes); hole++) {
+		for (unsigned i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)(i * 37 + 1);
+		memcpy(zeroed, bytes, sizeof(bytes));
+		memset(zeroed + hole, 0, 4);
+		ck_assert_uint_eq(crc32c_around(bytes, sizeof(bytes), hole),
+				  crc32c(zeroed, sizeof(zeroed)));
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("crc32c");
@@ -79,6 +94,7 @@ int main(void)
 	tcase_add_test(tc, the_published_vectors_hold);
 	tcase_add_test(tc, every_length_and_alignment_gives_what_the_definition_gives);
 	tcase_add_test(tc, pieces_give_what_the_whole_gives_however_it_is_cut);
+	tcase_add_test(tc, around_a_hole_its_bytes_count_as_zeroes);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
