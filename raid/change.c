@@ -171,12 +171,17 @@ static int returning_entry(const struct array *array, int error, const struct la
 	return index;
 }
 
-/* Whether the disk of this LABEL is one that works for the array already. */
-static bool present(const struct array *array, const struct label *label)
+/* Whether DISK, of this LABEL, works for the array already: it may not say so yet. */
+static bool present(const struct array *array, const struct blk *disk, const struct label *label)
 {
 	const struct member *member;
 	int index;
 
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++) {
+		member = array->members[i];
+		if (member && member->blk == disk && member->state != MEMBER_OUT)
+			return true;
+	}
 	if (!label || uuid_compare(label->array, array->label.array) != 0)
 		return false;
 	index = label_find(&array->label, label->members[label->self].uuid);
@@ -282,7 +287,7 @@ static void probed(void *arg, int error, const struct label *label)
 		probe_when_settled(change);
 	} else if (array->ending) {
 		tell(change, -EBUSY, "it is being stopped");
-	} else if (present(array, own)) {
+	} else if (present(array, change->disk.blk, own)) {
 		tell(change, -EEXIST, "%s is a member already", change->name);
 	} else if (refused) {
 		tell(change, refused, "%s", text);

@@ -79,6 +79,24 @@ static struct blk *leaf(struct machine *machine, unsigned disk)
 	return file_new(world_env(machine->world), &spec, &medium, &calls);
 }
 
+/* Who is asked about DISK from now on; for as long as nobody else is. */
+static struct blk *new_leaf(struct machine *machine, unsigned disk)
+{
+	if (machine->leaves[disk])
+		blk_unref(machine->leaves[disk]);
+	machine->leaves[disk] = leaf(machine, disk);
+	return machine->leaves[disk];
+}
+
+static void forget_leaves(struct machine *machine)
+{
+	for (unsigned i = 0; i < machine->shape.disks; i++) {
+		if (machine->leaves[i])
+			blk_unref(machine->leaves[i]);
+		machine->leaves[i] = NULL;
+	}
+}
+
 /* --- the array --- */
 
 /* One answer at a time. */
@@ -107,7 +125,7 @@ static unsigned offer_all(struct machine *machine, uint32_t present, struct arra
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < machine->shape.disks; i++) {
-		struct blk *blk = present >> i & 1 ? leaf(machine, i) : NULL;
+		struct blk *blk = present >> i & 1 ? new_leaf(machine, i) : NULL;
 
 		if (!blk)
 			continue;
@@ -116,12 +134,6 @@ static unsigned offer_all(struct machine *machine, uint32_t present, struct arra
 		count++;
 	}
 	return count;
-}
-
-static void let_go(struct array_disk *disks, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		blk_unref(disks[i].blk);
 }
 
 static void host_begin(struct machine *machine)
@@ -155,7 +167,6 @@ static void create(struct machine *machine)
 	machine->done = false;
 	little_memory(
 		array_create(world_env(machine->world), &spec, disks, count, answered, machine));
-	let_go(disks, count);
 	if (wait_answer(machine)) {
 		machine_violated(machine, machine->text);
 		return;
@@ -194,7 +205,6 @@ static void start_begins(struct machine *machine, uint32_t present)
 	machine->done = false;
 	little_memory(array_start(world_env(machine->world), machine->uuid, disks, count, &how,
 				  answered, machine));
-	let_go(disks, count);
 }
 
 int machine_start(struct machine *machine, uint32_t present)
@@ -239,6 +249,7 @@ void machine_stop(struct machine *machine)
 	array_stop(machine->array, answered, machine);
 	wait_answer(machine);
 	machine->array = NULL;
+	forget_leaves(machine);
 }
 
 /* All of the old life is over but the software, which is taken down. */
@@ -286,10 +297,28 @@ static void request_answered(void *arg, struct array *array, int error, const ch
 	machine->done = true;
 }
 
+/* A disk that dropped out is opened anew; until then all have the same of it. */
+static bool dropped_out(const struct machine *machine, const struct blk *blk)
+{
+	const struct array *array = machine->array;
+	const struct member *member;
+
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+		if (array->members[i] && array->members[i]->blk == blk)
+			return array->members[i]->state == MEMBER_OUT;
+	STAILQ_FOREACH(member, &array->buried, buried)
+		if (member->blk == blk)
+			return true;
+	return false;
+}
+
 bool machine_begin_add(struct machine *machine, unsigned disk)
 {
-	struct blk *blk = leaf(machine, disk);
+	struct blk *blk = machine->leaves[disk];
 	char name[16];
+
+	if (!blk || dropped_out(machine, blk))
+		blk = new_leaf(machine, disk);
 
 	if (!blk)
 		return false;
@@ -297,7 +326,6 @@ bool machine_begin_add(struct machine *machine, unsigned disk)
 	machine->done = false;
 	machine->counts.adds++;
 	array_add(machine->array, &(struct array_disk){ name, blk }, request_answered, machine);
-	blk_unref(blk);
 	return true;
 }
 
@@ -306,16 +334,20 @@ int machine_add(struct machine *machine, unsigned disk)
 	return machine_begin_add(machine, disk) ? wait_answer(machine) : -ENOENT;
 }
 
+/* Its entry that counts; what it was before may be known, too. */
 static int index_of(struct machine *machine, unsigned disk, struct array_info *info)
 {
 	char name[16];
+	int at = -1;
 
 	snprintf(name, sizeof(name), "d%u", disk);
 	array_info(machine->array, info);
 	for (unsigned i = 0; i < info->member_count; i++)
-		if (strcmp(info->members[i].name, name) == 0)
-			return (int)i;
-	return -1;
+		if (strcmp(info->members[i].name, name) == 0 &&
+		    (at < 0 || info->members[i].state == LABEL_IN_SYNC ||
+		     info->members[i].state == LABEL_REBUILDING))
+			at = (int)i;
+	return at;
 }
 
 enum label_state machine_member(struct machine *machine, unsigned disk)

@@ -24,6 +24,7 @@ struct machine {
 	struct world *world;
 	struct machine_shape shape;
 	unsigned disks[SIM_DISKS_MAX];
+	struct blk *leaves[SIM_DISKS_MAX];
 	struct array *array;
 	struct label_area data;
 	unsigned in_role[LABEL_ROLES_MAX]; /* which disk was, when it was stopped last */

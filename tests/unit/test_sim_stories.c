@@ -211,6 +211,34 @@ START_TEST(a_disk_that_is_a_member_is_not_added_again)
 }
 END_TEST
 
+static unsigned entries_of(const char *disk)
+{
+	const struct array_info now = info();
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < now.member_count; i++)
+		count += strcmp(now.members[i].name, disk) == 0 &&
+			 now.members[i].state != LABEL_FAILED;
+	return count;
+}
+
+/* Somebody gives it while it is on its way already: it fills one role, not two. */
+START_TEST(a_disk_that_is_given_twice_at_once_comes_once)
+{
+	begin(1, 3, false, (uint64_t)_i);
+	heals();
+	ck_assert_int_eq(machine_remove(machine, 1), 0);
+	ck_assert_int_eq(machine_remove(machine, 2), 0);
+	ck_assert(machine_begin_add(machine, 1));
+	steps((unsigned)_i * 3);
+	machine_add(machine, 1);
+	world_run_for(world, 60 * NS_PER_S);
+	ck_assert_uint_eq(entries_of("d1"), 1);
+	ck_assert_int_eq(machine_add(machine, 2), 0);
+	ends_well();
+}
+END_TEST
+
 START_TEST(a_member_may_come_and_go_often)
 {
 	begin(1, 2, false, 1);
@@ -344,6 +372,7 @@ int main(void)
 	tcase_add_loop_test(tcase, what_a_disk_that_dropped_out_remembers_is_no_second_history, 0,
 			    8);
 	tcase_add_test(tcase, a_disk_that_is_a_member_is_not_added_again);
+	tcase_add_loop_test(tcase, a_disk_that_is_given_twice_at_once_comes_once, 0, 4);
 	tcase_add_test(tcase, a_member_may_come_and_go_often);
 	tcase_add_loop_test(tcase, who_comes_back_knows_what_others_miss, 0, 4);
 	tcase_add_loop_test(tcase, what_was_made_equal_is_not_doubtful_in_the_next_life, 0, 2);
