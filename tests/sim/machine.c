@@ -501,13 +501,17 @@ void machine_shape_any(struct world *world, int level, struct machine_shape *sha
 
 	shape->level = level >= 0 ? (unsigned)level : levels[world_below(world, ARRAY_LEN(levels))];
 	shape->disks = any_disks(world, shape->level);
+	shape->intent = shape->level == 5 && world_chance(world, 50);
 	shape->chunk_bytes = any_chunk(world, shape->level, shape->disks);
+	/* Stripes that hosts often write whole. */
+	while (shape->intent && shape->chunk_bytes > 4096 &&
+	       (shape->disks - 1) * shape->chunk_bytes > MACHINE_IO_MAX / 4)
+		shape->chunk_bytes /= 2;
 	shape->block_bytes = world_chance(world, 50) ? 512 : 4096;
 	shape->disk_bytes =
 		4 * MIB + world_below(world, 3) * MIB + world_below(world, 64) * shape->block_bytes;
 	if (shape->level == 5) /* its log has room for stripes */
 		shape->disk_bytes += align_up(4ull * shape->disks * shape->chunk_bytes, MIB);
-	shape->intent = shape->level == 5 && world_chance(world, 50);
 	shape->fua_disks = world_chance(world, 50);
 	shape->write_cache = world_chance(world, 40);
 	shape->uneven = world_chance(world, 50);

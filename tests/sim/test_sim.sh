@@ -27,6 +27,9 @@ else
 	result $? "stories break no promise"
 fi
 
+"$sim" --level 5 --seconds 60 1 12 >"$T/out" 2>&1
+result $? "stories of level 5 break no promise"
+
 for level in 0 1 5 10; do
 	"$sim" --level $level --trace 7 >"$T/one" 2>&1 && "$sim" --level $level --trace 7 >"$T/two" 2>&1 &&
 		cmp "$T/one" "$T/two" >"$T/out" 2>&1
