@@ -370,6 +370,36 @@ static void incomplete_problem(const struct array_entry *entry, const struct arr
 	add(problems, &problem);
 }
 
+/* Disks whose file systems have no room: writes fail, and no member is to blame. */
+static void full_problem(const struct array_entry *entry, const struct array_info *info,
+			 json_t *problems)
+{
+	char detail[512];
+	struct problem problem = {
+		.code = PROBLEM_BACKING_FULL,
+		.object = entry->name,
+		.detail = detail,
+		.risk = "new blocks fail (07/27/07); overwrites go on",
+		.doing = "",
+		.what_to_do = "",
+	};
+
+	for (unsigned i = 0; i < info->member_count; i++) {
+		const struct disk *disk = array_member_disk(entry, info->members[i].uuid);
+		uint64_t ago_ns;
+
+		if (!info->members[i].present || !disk || !disk->blk || !device_full(disk->blk))
+			continue;
+		ago_ns = env_now_ns(entry->yoked->env) - disk->blk->full_ns;
+		problem.since_s = time(NULL) - (int64_t)(ago_ns / NS_PER_S);
+		snprintf(detail, sizeof(detail),
+			 "%s: no room on %s for a block that was never written", entry->name,
+			 disk->name);
+		add(problems, &problem);
+		return;
+	}
+}
+
 void array_problems(const struct array_entry *entry, json_t *problems)
 {
 	struct array_info info = { .level = 0 };
@@ -389,6 +419,8 @@ void array_problems(const struct array_entry *entry, json_t *problems)
 		degraded_problem(entry, &info, problems);
 	if (info.bad_ranges)
 		loss_problem(entry, &info, problems);
+	if (entry->array)
+		full_problem(entry, &info, problems);
 }
 
 /* A LUN whose array no disk tells of. */

@@ -124,6 +124,7 @@ bool store_in_conf(const struct conf *conf, const struct store *store);
 bool store_has_lun(const struct yoked *yoked, const struct store *store);
 /* Nobody tells when room was made: full is who refused a new block in the last ten minutes. */
 bool store_full(const struct store *store);
+bool device_full(const struct blk *blk);
 /* The word that lists and status use: "online", "full", "read-only", "offline". */
 const char *store_state_word(const struct store *store);
 

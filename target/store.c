@@ -160,11 +160,14 @@ void store_close(struct store *store)
 	free(store);
 }
 
+bool device_full(const struct blk *blk)
+{
+	return blk->full_ns && env_now_ns(blk->env) - blk->full_ns < FULL_SHOWN_NS;
+}
+
 bool store_full(const struct store *store)
 {
-	uint64_t full_ns = store->blk->full_ns;
-
-	return full_ns && env_now_ns(store->blk->env) - full_ns < FULL_SHOWN_NS;
+	return device_full(store->blk);
 }
 
 struct store *store_find(const struct yoked *yoked, const char *name)

@@ -7,6 +7,7 @@
 import os
 
 import disk
+import scsi
 from arrays import Arrays
 from harness import case, main
 from iscsi import check
@@ -109,6 +110,20 @@ def a_slow_one_is_named(level, members):
         check(notes[1].startswith("slow: ") and notes[1].endswith("x peers"), f"{notes}")
         check(not any(notes[:1] + notes[2:]), f"{notes}")
         check(not degraded(t), f"{t.problems()}")
+
+
+@case(each=[(0, 2), (1, 2)])
+def no_room_below_them_is_said(level, members):
+    with Arrays(files=members, faults=True) as t:
+        t.make(level, *range(members))
+        for number in range(members):
+            t.add_fault(t.path(number), "error", op="write", error="ENOSPC")
+        with t.login(lun=1) as session:
+            task = scsi.run(session, scsi.write10(0, 8), out=bytes(4096), lun=1)
+            check(task.sense == "07/27/07", f"{task.outcome()}")
+        problem = t.problems()["backing-full"]
+        check("a: no room on " in problem["detail"] and "disk0.img" in problem["detail"],
+              f"{problem}")
 
 
 def spoil(path, ranges, how):
