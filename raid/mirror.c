@@ -77,6 +77,8 @@ static void op_settled(struct settle_wait *wait, int error)
 
 	if (error && !op->error)
 		op->error = -EIO;
+	/* Who did not take it counts still: what the others have is shown to nobody (I11). */
+	op->unequal |= error != 0;
 	op_end(op);
 }
 
