@@ -34,7 +34,6 @@ struct raid5 {
 	uint32_t chunk_bytes;
 	unsigned roles, columns;
 	uint64_t stripe_bytes; /* of data */
-	unsigned turn;
 	struct fan_pool *fans; /* reads of several chunks, flushes */
 	struct stripes *stripes;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Named stories of arrays: power is cut while what they know of themselves is being written. */
+/*
+ * Named stories of arrays: power is cut while what they know of themselves is being written.
+ * timeout: 600
+ */
 #include "tests/fake/story_rig.h"
 
 /* --- at every moment of a change of labels --- */
@@ -218,6 +221,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tcase, 300); /* simulations are slow on a busy machine */
 	tcase_add_loop_test(tcase, power_cut_at_every_moment_of_a_change_of_labels, 0,
 			    ARRAY_LEN(changes) * STORY_KINDS);
 	tcase_add_loop_test(tcase, power_cut_at_every_moment_of_a_start, 0, 2 * STORY_KINDS);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Named life stories of arrays on the simulated machine: faults that other storage systems had. */
+/*
+ * Named life stories of arrays on the simulated machine: faults that other storage systems had.
+ * timeout: 600
+ */
 #include "tests/fake/story_rig.h"
 
 /* --- mirrors --- */
@@ -381,6 +384,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tcase, 300); /* simulations are slow on a busy machine */
 	tcase_add_loop_test(tcase, of_legs_cut_one_by_one_the_last_one_counts, 0, 8);
 	tcase_add_loop_test(tcase, the_last_leg_starts_alone, 0, 4);
 	tcase_add_loop_test(tcase, a_member_unplugged_twice_in_one_rebuild_is_copied_whole, 0, 12);

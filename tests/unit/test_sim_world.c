@@ -330,6 +330,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tcase, 300); /* simulations are slow on a busy machine */
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, what_was_written_is_read_but_not_durable);
 	tcase_add_test(tcase, fua_and_flush_outlive_a_power_cut);

@@ -328,6 +328,7 @@ START_TEST(logs_are_void_only_when_what_they_held_is_flushed)
 	const struct array_start how = { .wait_ns = 1 };
 	struct label before, after;
 
+	rig_teardown();
 	rig_setup(4, 8 * MIB);
 	rig_create(5, 4);
 	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
