@@ -51,6 +51,14 @@ void blk_init(struct blk *blk)
 	blk->refs = 1;
 }
 
+void blk_keep_to(struct blk *blk, const struct blk *part)
+{
+	blk->physical_block = (uint32_t)max_u64(blk->physical_block, part->physical_block);
+	blk->mem_align = (uint32_t)max_u64(blk->mem_align, part->mem_align);
+	if (part->max_io)
+		blk->max_io = blk->max_io ? min_u64(blk->max_io, part->max_io) : part->max_io;
+}
+
 struct blk *blk_ref(struct blk *blk)
 {
 	assert(blk->refs > 0);

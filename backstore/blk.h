@@ -96,6 +96,9 @@ struct blk {
 /* Name, env, limits and ops are set; one reference is the caller's. */
 void blk_init(struct blk *blk);
 
+/* Before blk_init(): an array over PART keeps to its physical block, alignment and io size. */
+void blk_keep_to(struct blk *blk, const struct blk *part);
+
 /* Not called as such: blk_submit(), blk_pass(). */
 void blk_send(struct blk *blk, struct io *io, io_fn *fn, void *arg, bool pass);
 

@@ -344,11 +344,7 @@ static void limits_from_legs(struct mirror *mirror)
 			continue;
 		all &= member->blk->features;
 		blk->features |= member->blk->features & BLK_VOLATILE;
-		blk->physical_block =
-			(uint32_t)max_u64(blk->physical_block, member->blk->physical_block);
-		blk->mem_align = (uint32_t)max_u64(blk->mem_align, member->blk->mem_align);
-		if (member->blk->max_io)
-			blk->max_io = min_u64(blk->max_io, member->blk->max_io);
+		blk_keep_to(blk, member->blk);
 	}
 	if (!(all & BLK_UNMAP_ZEROES))
 		all &= ~BLK_UNMAP;

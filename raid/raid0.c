@@ -176,16 +176,11 @@ static unsigned features_of(const struct raid0_part *parts, unsigned count)
 static void limits_from(struct blk *blk, const struct raid0_part *parts, unsigned count)
 {
 	blk->block_size = parts[0].blk->block_size;
+	blk->max_io = MAX_IO;
 	for (unsigned i = 0; i < count; i++) {
-		const struct blk *part = parts[i].blk;
-
-		assert(part->block_size == blk->block_size);
-		blk->physical_block = (uint32_t)max_u64(blk->physical_block, part->physical_block);
-		blk->mem_align = (uint32_t)max_u64(blk->mem_align, part->mem_align);
-		if (part->max_io && (!blk->max_io || part->max_io < blk->max_io))
-			blk->max_io = part->max_io;
+		assert(parts[i].blk->block_size == blk->block_size);
+		blk_keep_to(blk, parts[i].blk);
 	}
-	blk->max_io = blk->max_io ? min_u64(blk->max_io, MAX_IO) : MAX_IO;
 }
 
 struct blk *raid0_new(struct env *env, const char *name, uint32_t chunk_bytes,

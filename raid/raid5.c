@@ -273,11 +273,7 @@ static void limits_from_members(struct raid5 *raid5)
 		if (!member)
 			continue;
 		blk->features |= member->blk->features & BLK_VOLATILE;
-		blk->physical_block =
-			(uint32_t)max_u64(blk->physical_block, member->blk->physical_block);
-		blk->mem_align = (uint32_t)max_u64(blk->mem_align, member->blk->mem_align);
-		if (member->blk->max_io)
-			blk->max_io = min_u64(blk->max_io, member->blk->max_io);
+		blk_keep_to(blk, member->blk);
 	}
 	blk->features |= BLK_FUA | BLK_WRITE_ZEROES;
 	blk->optimal_io = (uint32_t)raid5->stripe_bytes;
