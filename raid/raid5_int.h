@@ -11,6 +11,7 @@
  * raid5.c    the device: reads from members, everything else to the engine
  * stripe.c   which stripes are active, what is gathered for them and when they start
  * round.c    one write of a stripe: reads, parity, log, data
+ * plan.c     how it comes by its parity: what is read for it
  * survey.c   one look at a stripe: reconstructing, healing, making parity right
  * replay.c   the redo logs at assembly
  * returning.c  the log of a member that comes back

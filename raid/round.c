@@ -13,9 +13,9 @@
  *     and its region is durably dirty.
  *  3. (I8) A full stripe of which only an intent is logged waits until no record of the stripe
  *     would be replayed; what follows it waits until the intent would not be.
- *  4. In a doubtful region of a whole array parity is not believed: it is made from data.
  *
- * Not here: what is gathered for a round (stripe.c), the ring of records (redo.c).
+ * Not here: what is gathered for a round (stripe.c), how it comes by its parity (plan.c), the ring
+ * of records (redo.c).
  */
 #include <errno.h>
 
@@ -114,92 +114,7 @@ static bool is_settled(const struct stripe *stripe)
 	return membership_settled(array) && regions_synced(array->regions);
 }
 
-/* --- plans --- */
-
-/* What of HULL is not in DATA, in one piece. */
-static struct span rest(struct span hull, struct span data)
-{
-	if (!span_bytes(data) || (data.from > hull.from && data.to < hull.to))
-		return hull;
-	if (data.from > hull.from)
-		return (struct span){ hull.from, data.from };
-	return (struct span){ data.to, hull.to };
-}
-
-/* What is read from LANE by PLAN. */
-static struct span old_span(const struct stripe *stripe, enum round_plan how,
-			    const struct lane *lane)
-{
-	const struct span none = { 0, 0 };
-	struct span hull = stripe->round.hull;
-
-	if (how == PLAN_DATA_ONLY)
-		return none;
-	if (lane->role == stripe->parity_role)
-		return how == PLAN_RECONSTRUCT ? none : hull;
-	if (how == PLAN_MODIFY)
-		return lane->data;
-	if (how == PLAN_RECONSTRUCT)
-		return rest(hull, lane->data);
-	return lane->role == stripe->round.lost ? none : hull;
-}
-
-static bool readable(const struct stripe *stripe, unsigned role, bool doubtful)
-{
-	return raid5_usable(stripe->all->raid5, role, doubtful) &&
-	       !(stripe->round.unreadable >> role & 1);
-}
-
-/* Bytes that the plan reads; UINT64_MAX: it cannot be done. */
-static uint64_t cost(const struct stripe *stripe, enum round_plan how, bool doubtful)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < stripe->all->raid5->roles; i++) {
-		struct span old = old_span(stripe, how, &stripe->lanes[i]);
-
-		if (span_bytes(old) && !readable(stripe, i, doubtful))
-			return UINT64_MAX;
-		bytes += span_bytes(old);
-	}
-	return bytes;
-}
-
-/* The data role that cannot be read; the parity's if there is none. */
-static unsigned lost_role(const struct stripe *stripe, bool doubtful)
-{
-	for (unsigned i = 0; i < stripe->all->raid5->roles; i++)
-		if (i != stripe->parity_role && !readable(stripe, i, doubtful))
-			return i;
-	return stripe->parity_role;
-}
-
-/* False: nobody can do it. */
-static bool choose(struct stripe *stripe)
-{
-	static const enum round_plan plans[] = { PLAN_RECONSTRUCT, PLAN_MODIFY, PLAN_EVERYTHING };
-	struct round *round = &stripe->round;
-	bool doubtful = raid5_doubtful(stripe->all->raid5, stripe->number);
-	bool believed = !doubtful || stripe->all->array->state != ARRAY_HEALTHY;
-	uint64_t least = UINT64_MAX;
-
-	if (!stripe->all->array->roles[stripe->parity_role]) {
-		round->plan = PLAN_DATA_ONLY;
-		return true;
-	}
-	round->lost = lost_role(stripe, doubtful);
-	for (unsigned i = 0; i < ARRAY_LEN(plans); i++) {
-		uint64_t bytes = cost(stripe, plans[i], doubtful);
-
-		if (i && !believed && least != UINT64_MAX)
-			break;
-		if (bytes < least) {
-			least = bytes;
-			round->plan = plans[i];
-		}
-	}
-	return least != UINT64_MAX;
-}
+/* --- the plan --- */
 
 static uint64_t memory_bytes(const struct stripe *stripe)
 {
@@ -226,12 +141,10 @@ static void plan(struct stripe *stripe)
 	struct round *round = &stripe->round;
 
 	stripe_give_memory(stripe);
-	if (loss_broken(stripe->all) || !choose(stripe)) {
+	if (loss_broken(stripe->all) || !plan_choose(stripe)) {
 		finish(stripe, -EIO);
 		return;
 	}
-	for (unsigned i = 0; i < stripe->all->raid5->roles; i++)
-		stripe->lanes[i].old = old_span(stripe, round->plan, &stripe->lanes[i]);
 	if ((round->plan == PLAN_DATA_ONLY || intent_only(stripe)) && !is_settled(stripe))
 		settle_then(stripe, plan);
 	else if (round->plan == PLAN_DATA_ONLY)
@@ -526,24 +439,11 @@ static void lay_out_memory(struct stripe *stripe)
 	}
 }
 
-/* Somebody who is to be read, or parity's member, has gone while the round waited. */
-static bool outdated(const struct stripe *stripe)
-{
-	bool doubtful = raid5_doubtful(stripe->all->raid5, stripe->number);
-
-	if (!stripe->all->array->roles[stripe->parity_role])
-		return true;
-	for (unsigned i = 0; i < stripe->all->raid5->roles; i++)
-		if (span_bytes(stripe->lanes[i].old) && !readable(stripe, i, doubtful))
-			return true;
-	return false;
-}
-
 void round_resume(struct stripe *stripe)
 {
 	struct round *round = &stripe->round;
 
-	if (outdated(stripe)) {
+	if (plan_outdated(stripe)) {
 		plan(stripe);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stripe engine: what stripe.c, round.c and survey.c share.
+ * The stripe engine: what stripe.c, round.c, plan.c and survey.c share.
  *
  * An io becomes parts, one a stripe. A stripe has one round at a time: a write round takes what
  * has been gathered, a read round reconstructs, an equalise round makes members agree. What
@@ -235,6 +235,13 @@ void round_resume(struct stripe *stripe);
 /* What it waited for in stripe_wait_flush() may be; or it fails. */
 void round_log(struct stripe *stripe);
 void round_fail(struct stripe *stripe, int error);
+
+/* ---- plan.c */
+
+/* The round's plan, its `lost`, and each lane's `old`. False: it cannot be done. */
+bool plan_choose(struct stripe *stripe);
+/* Whether somebody who is to be read, or parity's member, has gone while the round waited. */
+bool plan_outdated(const struct stripe *stripe);
 
 /* ---- loss.c */
 
