@@ -8,8 +8,8 @@
  *   write, zeroes ──────────▶ the stripe engine
  *
  * Invariants:
- *  1. A read is passed to a member only where the member's word counts by itself: it is in-sync and
- *     not all copies are there to disagree, or nothing is doubtful.
+ *  1. A read is passed to a member only where the member's word counts by itself: nothing is
+ *     doubtful, or it is in-sync and a durable label says that not all are there to disagree.
  *  2. (I6) A FLUSH is answered when all members have flushed, or are excluded durably.
  *  3. What the label says is lost is an error to read, until it is written.
  *  4. UNMAP is not offered: parity would have to follow.
@@ -52,7 +52,10 @@ static struct member *direct(const struct raid5 *raid5, unsigned role, uint64_t 
 
 	if (!member || !raid5_doubtful(raid5, stripe))
 		return member;
-	return member->state == MEMBER_IN_SYNC && array->state != ARRAY_HEALTHY ? member : NULL;
+	if (member->state != MEMBER_IN_SYNC || array->state == ARRAY_HEALTHY ||
+	    !membership_settled(array))
+		return NULL;
+	return member;
 }
 
 /* Whether all of LENGTH bytes at OFFSET, in one chunk, is known. */

@@ -11,8 +11,8 @@
  *     right, and held, before it is answered.
  *  2. A block that cannot be read is written anew where the others have it, and nothing but it.
  *  3. What two members lack is an error of exactly those blocks; nobody guesses.
- *  4. A read is answered when a durable label excludes whoever is out: he would count in the next
- *     life, and what he has is not what the others say of him.
+ *  4. A read is answered, and members are said to agree, when a durable label excludes whoever is
+ *     out: he would count in the next life, and what he has is not what the others say of him.
  *
  * Not here: when it is needed (raid5.c, resync.c).
  */
@@ -181,9 +181,12 @@ static uint64_t piece_memory(const struct stripe *stripe)
 	return stripe_align(stripe, min_u64(stripe->round.step, span_bytes(stripe->round.hull)));
 }
 
-static void reads_settled(struct settle_wait *wait, int error)
+static void settled(struct settle_wait *wait, int error)
 {
-	stripe_round_end(container_of(wait, struct stripe, round.settle), error ? -EIO : 0);
+	struct stripe *stripe = container_of(wait, struct stripe, round.settle);
+	int own = stripe->round.kind == ROUND_EQUALISE ? stripe->round.error : 0;
+
+	stripe_round_end(stripe, error ? -EIO : own);
 }
 
 static void survey_end(struct stripe *stripe)
@@ -192,11 +195,9 @@ static void survey_end(struct stripe *stripe)
 	struct array *array = stripe->all->array;
 
 	stripe_give_memory(stripe);
-	round->settle.fn = reads_settled;
-	if (round->kind != ROUND_READ)
-		stripe_round_end(stripe, round->error);
-	else if (membership_settled(array))
-		reads_settled(&round->settle, 0);
+	round->settle.fn = settled;
+	if (membership_settled(array))
+		settled(&round->settle, 0);
 	else
 		membership_wait(array, &round->settle);
 }
