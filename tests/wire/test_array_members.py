@@ -105,10 +105,12 @@ def a_slow_one_is_named(level, members):
         def named():
             notes[:] = [m["note"] for m in t.array("a")["members"]]
             return notes[1]
-        loaded(t, lambda: t.add_fault(t.path(1), "delay", op="any", delay_ms=100), named,
+        loaded(t, lambda: t.add_fault(t.path(1), "delay", op="any", delay_ms=200), named,
                rounds=200, blocks=48)
         check(notes[1].startswith("slow: ") and notes[1].endswith("x peers"), f"{notes}")
-        check(not any(notes[:1] + notes[2:]), f"{notes}")
+        # On a busy machine another one may be slow, too, by itself: less so.
+        times = [int(note.split()[1]) if note else 0 for note in notes]
+        check(times[1] == max(times) and times.count(times[1]) == 1, f"{notes}")
         check(not degraded(t), f"{t.problems()}")
 
 
