@@ -14,7 +14,7 @@
  * plan.c     how it comes by its parity: what is read for it
  * survey.c   one look at a stripe: reconstructing, healing, making parity right
  * replay.c   the redo logs at assembly
- * returning.c  the log of a member that comes back
+ * returning.c  the log of a member that comes back; redo_scan.c: the records of a log, turn by turn
  * loss.c     what is lost
  */
 #ifndef RAID_RAID5_INT_H

@@ -52,6 +52,10 @@ void redo_encode(const struct redo_head *head, void *block, uint32_t block_bytes
 /* AVAILABLE bytes are at BLOCK. False: no sound record of this log starts there. */
 bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, uint64_t tag,
 		 uint64_t incarnation, struct redo_head *head);
+/* Its two halves: what is consistent and would fit, and whether its checksum says that it is one. */
+bool redo_decode_head(const void *block, uint64_t available, uint32_t block_bytes, uint64_t tag,
+		      uint64_t incarnation, struct redo_head *head);
+bool redo_sound(const void *block, uint32_t block_bytes, const struct redo_head *head);
 
 /* ---- the log of a running array (redo.c) */
 

@@ -116,8 +116,8 @@ static bool spans_decode(const uint8_t *in, uint32_t block_bytes, struct redo_he
 	return true;
 }
 
-bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, uint64_t tag,
-		 uint64_t incarnation, struct redo_head *head)
+bool redo_decode_head(const void *block, uint64_t available, uint32_t block_bytes, uint64_t tag,
+		      uint64_t incarnation, struct redo_head *head)
 {
 	const uint8_t *in = block;
 
@@ -142,8 +142,20 @@ bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, ui
 	if (head->span_count > REDO_SPANS_MAX || !range_sound(head->from, head->to, block_bytes) ||
 	    !spans_decode(in, block_bytes, head) || head->batch > head->sequence)
 		return false;
-	if (redo_payload_bytes(head) > available - block_bytes)
-		return false;
+	return redo_payload_bytes(head) <= available - block_bytes;
+}
+
+bool redo_sound(const void *block, uint32_t block_bytes, const struct redo_head *head)
+{
+	const uint8_t *in = block;
+
 	return get_le32(in + OFF_CRC) ==
 	       crc32c_around(in, block_bytes + redo_payload_bytes(head), OFF_CRC);
+}
+
+bool redo_decode(const void *block, uint64_t available, uint32_t block_bytes, uint64_t tag,
+		 uint64_t incarnation, struct redo_head *head)
+{
+	return redo_decode_head(block, available, block_bytes, tag, incarnation, head) &&
+	       redo_sound(block, block_bytes, head);
 }

@@ -24,6 +24,7 @@
 #include "raid/parity.h"
 #include "raid/raid5_int.h"
 #include "raid/redo_chain.h"
+#include "raid/redo_scan.h"
 
 #define PIECE MIB
 #define ALIGN 4096u
@@ -44,6 +45,7 @@ struct replay {
 	uint64_t at; /* of the log, what has been read */
 	char *memory;
 	char *stripe; /* a chunk of each role, for intents */
+	struct redo_scan scan;
 	struct redo_found *found;
 	unsigned found_room, count, index;
 	struct redo_head head;
@@ -309,16 +311,16 @@ static void next_record(struct replay *replay)
 		apply_data(replay, replay->memory + at + replay->array->label.block_bytes);
 }
 
-static bool remember(struct replay *replay, uint64_t at)
+static int remember(struct redo_scan *scan, const struct redo_head *head, uint64_t at)
 {
-	const struct redo_head *head = &replay->head;
+	struct replay *replay = container_of(scan, struct replay, scan);
 
 	if (replay->count == replay->found_room) {
 		unsigned room = replay->found_room ? 2 * replay->found_room : 1024;
 		struct redo_found *found = realloc(replay->found, (size_t)room * sizeof(*found));
 
 		if (!found)
-			return false;
+			return -ENOMEM;
 		replay->found = found;
 		replay->found_room = room;
 	}
@@ -329,27 +331,37 @@ static bool remember(struct replay *replay, uint64_t at)
 		.tail = head->tail,
 		.at = at,
 	};
-	return true;
+	return 0;
+}
+
+static void records_found(struct redo_scan *scan, int error)
+{
+	struct replay *replay = container_of(scan, struct replay, scan);
+
+	if (error) {
+		end(replay, error);
+		return;
+	}
+	replay->count = redo_chain(replay->found, replay->count);
+	next_record(replay);
 }
 
 static void find_records(struct replay *replay)
 {
 	const struct label *label = &replay->array->label;
-	uint64_t step;
 
 	replay->count = replay->index = 0;
-	for (uint64_t at = 0; at + label->block_bytes <= label->log.length; at += step) {
-		step = label->block_bytes;
-		if (!decode(replay, at))
-			continue;
-		if (!remember(replay, at)) {
-			end(replay, -ENOMEM);
-			return;
-		}
-		step += redo_payload_bytes(&replay->head);
-	}
-	replay->count = redo_chain(replay->found, replay->count);
-	next_record(replay);
+	replay->scan = (struct redo_scan){
+		.env = replay->array->env,
+		.log = replay->memory,
+		.length = label->log.length,
+		.block_bytes = label->block_bytes,
+		.tag = array_tag(label),
+		.incarnation = source(replay)->log_incarnation,
+		.found = remember,
+		.done = records_found,
+	};
+	redo_scan_start(&replay->scan);
 }
 
 /* --- reading it --- */

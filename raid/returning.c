@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "raid/raid5_int.h"
+#include "raid/redo_scan.h"
 
 #define PIECE MIB
 #define ALIGN 4096u
@@ -28,6 +29,7 @@ struct returning {
 	struct iovec iov;
 	uint64_t at; /* of the log, what has been read */
 	char *memory;
+	struct redo_scan scan;
 };
 
 static void end(struct returning *returning, int error)
@@ -40,23 +42,38 @@ static void end(struct returning *returning, int error)
 	done(arg, error);
 }
 
+static int doubt(struct redo_scan *scan, const struct redo_head *head, uint64_t at)
+{
+	struct array *array = container_of(scan, struct returning, scan)->array;
+	const struct label *label = &array->label;
+
+	(void)at;
+	if (head->stripe < label->data.length / label->chunk_bytes)
+		regions_doubt(array->regions, head->stripe * label->chunk_bytes,
+			      label->chunk_bytes);
+	return 0;
+}
+
+static void doubted(struct redo_scan *scan, int error)
+{
+	end(container_of(scan, struct returning, scan), error);
+}
+
 static void doubt_records(struct returning *returning)
 {
-	struct array *array = returning->array;
-	const struct label *label = &array->label;
-	struct redo_head head;
-	uint64_t step;
+	const struct label *label = &returning->array->label;
 
-	for (uint64_t at = 0; at + label->block_bytes <= label->log.length; at += step) {
-		step = label->block_bytes;
-		if (!redo_decode(returning->memory + at, label->log.length - at, label->block_bytes,
-				 array_tag(label), returning->incarnation, &head))
-			continue;
-		step += redo_payload_bytes(&head);
-		if (head.stripe < label->data.length / label->chunk_bytes)
-			regions_doubt(array->regions, head.stripe * label->chunk_bytes,
-				      label->chunk_bytes);
-	}
+	returning->scan = (struct redo_scan){
+		.env = returning->array->env,
+		.log = returning->memory,
+		.length = label->log.length,
+		.block_bytes = label->block_bytes,
+		.tag = array_tag(label),
+		.incarnation = returning->incarnation,
+		.found = doubt,
+		.done = doubted,
+	};
+	redo_scan_start(&returning->scan);
 }
 
 static void read_piece(struct returning *returning);
@@ -66,14 +83,12 @@ static void piece_read(struct io *io, void *arg)
 	struct returning *returning = arg;
 
 	returning->at += io->length;
-	if (io->error) {
+	if (io->error)
 		end(returning, io->error);
-	} else if (returning->at < returning->array->label.log.length) {
+	else if (returning->at < returning->array->label.log.length)
 		read_piece(returning);
-	} else {
+	else
 		doubt_records(returning);
-		end(returning, 0);
-	}
 }
 
 static void read_piece(struct returning *returning)
