@@ -9,7 +9,11 @@
  *  3. Of two complete labels the descendant is the deeper one. Where neither chain has both, it
  *     is the one of the higher generation, provided both go back to the same start by force, or
  *     to none: without force there is one line of labels.
- *  4. Without a disk that is listed, the array starts by itself only if the absent ones could
+ *  4. A chain begins with a label that was on everyone whom it lists: no label before that one
+ *     starts the array by itself, be its disks the only ones here. Chains are cut, so a member
+ *     that is rebuilt by others does not name the last label that listed it, and where that one
+ *     then fails, the one before it may look complete.
+ *  5. Without a disk that is listed, the array starts by itself only if the absent ones could
  *     not run it among themselves: then no write can have been acknowledged without those here.
  *
  * Not here: what a label holds (backstore/label.c), reading and writing them (member.c), the
@@ -32,7 +36,7 @@ struct known {
 };
 
 struct chain {
-	const struct label *const *labels;
+	const struct label *labels[LABEL_MEMBERS_MAX];
 	unsigned count;
 };
 
@@ -177,54 +181,157 @@ static void reconstruct(const struct known *known, struct label *label)
 	}
 }
 
-/* Whether somebody who is there is listed where his own label's history begins, or another's. */
-static bool contradict(const struct chain *all)
+/* --- newer ones who are not there --- */
+
+static struct known root_of(const struct label *label)
+{
+	return (struct known){
+		.id = chain_id(label, 0),
+		.in = label,
+		.generation = label_generation(label, 0),
+		.forced_id = chain_forced(label, 0),
+		.listed = chain_listed(label, 0),
+	};
+}
+
+/* Bit I: KNOWN lists the member at I, and its disk is there. */
+static uint32_t present(const struct chain *all, const struct known *known)
+{
+	uint32_t present = 0;
+
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+		if (known->listed >> i & 1 && disk_of(all, known, i))
+			present |= 1u << i;
+	return present;
+}
+
+/*
+ * Whether ROOT, where a chain begins, comes after KNOWN, or may. What follows a start by force names
+ * one: a root that names none does not come after a label that does.
+ */
+static bool outdates(const struct known *root, const struct known *known)
+{
+	return root->generation > known->generation &&
+	       (root->forced_id == known->forced_id || root->forced_id);
+}
+
+/* Whether ROOT outdates what the disks that are there decide; without a decision, every chain. */
+static bool outdates_all(const struct chain *all, const struct known *root,
+			 const struct known *known)
+{
+	bool any = false;
+
+	if (known->in)
+		return outdates(root, known);
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct known other = root_of(all->labels[i]);
+
+		if (!present(all, &other))
+			continue;
+		if (!outdates(root, &other))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Invariant 4: one of ALL was being rebuilt by members who are not there, and whose label, NEWER,
+ * outdates KNOWN. He is left out: he says that KNOWN is old, and holds nothing whole. False: none.
+ */
+static bool leave_out(struct chain *all, const struct known *known, struct known *newer)
 {
 	for (unsigned i = 0; i < all->count; i++) {
-		const struct known root = { .in = all->labels[i] };
-		uint32_t listed = chain_listed(all->labels[i], 0);
+		const struct known root = root_of(all->labels[i]);
 
-		for (unsigned k = 0; k < LABEL_MEMBERS_MAX; k++)
-			if (listed >> k & 1 && disk_of(all, &root, k))
-				return true;
+		if (present(all, &root) || !outdates_all(all, &root, known))
+			continue;
+		if (!newer->in || newer->generation < root.generation)
+			*newer = root;
+		all->labels[i] = all->labels[--all->count];
+		return true;
 	}
 	return false;
 }
 
-void assembly_decide(const struct label *const *labels, unsigned count, struct assembly *decision)
+/*
+ * Whether a chain begins after KNOWN with somebody who is there: its root was on all that it lists,
+ * so if no disk were an old copy it would have been complete, or KNOWN would come after it.
+ */
+static bool contradict(const struct chain *all, const struct known *known)
 {
-	const struct chain all = { .labels = labels, .count = count };
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct known root = root_of(all->labels[i]);
+
+		if (present(all, &root) &&
+		    (!known->in || (root.forced_id == known->forced_id && outdates(&root, known))))
+			return true;
+	}
+	return false;
+}
+
+/* --- the decision --- */
+
+/* Nobody who is there was ever whole: what the newest history needs. */
+static void nobody_whole(const struct chain *there, struct assembly *decision)
+{
+	const struct label *newest = there->labels[0];
 	struct known known;
+
+	for (unsigned i = 1; i < there->count; i++)
+		if (label_generation(there->labels[i], 0) > label_generation(newest, 0))
+			newest = there->labels[i];
+	known = (struct known){ .in = newest, .listed = label_listed(newest) };
+	decision->verdict = ASSEMBLY_IMPOSSIBLE;
+	decision->label = *newest;
+	decision->absent = known.listed & ~present(there, &known);
+	decision->needed = assembly_missing(newest->level, newest->roles, 0);
+}
+
+static void decide_on(const struct chain *all, const struct known *known, bool old,
+		      struct assembly *decision)
+{
 	const struct label *label = &decision->label;
 	uint32_t held, lost;
 
-	memset(decision, 0, sizeof(*decision));
-	/* The root of every chain is complete or lists nobody who is there, if no disk is an old copy. */
-	if (deciding(&all, &known) || (!known.in && contradict(&all))) {
-		decision->verdict = ASSEMBLY_ASK;
-		return;
-	}
-	if (!known.in) {
-		decision->verdict = ASSEMBLY_IMPOSSIBLE;
-		decision->label = *labels[0];
-		decision->absent = label_listed(label);
-		decision->needed = assembly_missing(label->level, label->roles, 0);
-		return;
-	}
-	reconstruct(&known, &decision->label);
-	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (known.listed >> i & 1)
-			*(disk_of(&all, &known, i) ? &decision->joining : &decision->absent) |=
-				1u << i;
+	reconstruct(known, &decision->label);
+	decision->joining = present(all, known);
+	decision->absent = known->listed & ~decision->joining;
 	held = roles_of(label, decision->joining);
 	lost = roles_of(label, decision->absent);
 	if (!assembly_can_run(label->level, label->roles, held)) {
 		decision->verdict = ASSEMBLY_IMPOSSIBLE;
 		decision->needed = assembly_missing(label->level, label->roles, held);
-	} else if (lost && assembly_can_run(label->level, label->roles, lost)) {
+	} else if (old || (lost && assembly_can_run(label->level, label->roles, lost))) {
 		decision->verdict = ASSEMBLY_WAIT;
 	} else {
 		decision->verdict = ASSEMBLY_START;
+	}
+}
+
+void assembly_decide(const struct label *const *labels, unsigned count, struct assembly *decision)
+{
+	struct known known, newer = { 0 };
+	struct chain there, all;
+	bool two;
+
+	assert(count > 0 && count <= LABEL_MEMBERS_MAX);
+	memset(decision, 0, sizeof(*decision));
+	memcpy(there.labels, labels, count * sizeof(*labels));
+	there.count = count;
+	all = there;
+	do
+		two = deciding(&all, &known);
+	while (!two && leave_out(&all, &known, &newer));
+	if (two || contradict(&all, &known)) {
+		decision->verdict = ASSEMBLY_ASK;
+	} else if (!known.in) {
+		nobody_whole(&there, decision);
+	} else {
+		decide_on(&all, &known, newer.in != NULL, decision);
+		if (newer.in) /* who was left out is there, and it is not him whom they lack */
+			decision->absent = (decision->absent & ~present(&there, &known)) |
+					   newer.listed;
 	}
 }
 

@@ -5,7 +5,8 @@
  * Pure: labels in, a decision out. A label is *complete* if every present disk that it lists
  * as in-sync carries it or a descendant of it; the deepest complete label decides. A disk that
  * it lists and that is absent may have gone on alone: the array starts by itself only if those
- * absent could not have run it.
+ * absent could not have run it. One who was being rebuilt by others, of whom nobody is there, does
+ * not count, but tells that they went on: then it starts by force only.
  */
 #ifndef RAID_ASSEMBLY_H
 #define RAID_ASSEMBLY_H
@@ -27,8 +28,8 @@ struct assembly {
 	 */
 	struct label label;
 	uint32_t joining; /* bit I: label.members[I] is there and holds everything */
-	uint32_t absent;  /* bit I: label.members[I] is listed and not there */
-	unsigned needed;  /* IMPOSSIBLE: how many more would do */
+	uint32_t absent; /* bit I: label.members[I] is listed, or is in a newer label, and not there */
+	unsigned needed; /* IMPOSSIBLE: how many more would do */
 };
 
 /*

@@ -90,6 +90,41 @@ START_TEST(a_member_removed_in_a_rebuild_is_never_read_past_it)
 }
 END_TEST
 
+/*
+ * Leg 2, which leg 0 alone is copied to, names no label any more that listed it, so the one that
+ * brought both back is on leg 1 alone, and before that leg 1 was whole alone.
+ */
+START_TEST(a_leg_that_is_old_waits_for_who_rebuilt_another)
+{
+	begin(1, 3, false, (uint64_t)_i);
+	heals();
+	gone(0);
+	gone(2);
+	writes(10);
+	machine_cut(machine, WORLD_CUT_ANY);
+	back(0);
+	back(2);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	is_taken_in(0);
+	is_taken_in(2);
+	gone(1);
+	writes(10);
+	gone(2);
+	writes(10);
+	comes_back(2);
+	ck_assert_int_eq(machine_member(machine, 2), LABEL_REBUILDING);
+	writes(1);
+	machine_cut(machine, WORLD_CUT_ANY);
+	back(1);
+	ck_assert_int_eq(machine_start(machine, 1u << 1 | 1u << 2), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, 1u << 1), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, 1u << 2), -EAGAIN);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	ends_well();
+}
+END_TEST
+
 START_TEST(an_array_waits_for_who_may_have_gone_on_alone)
 {
 	begin(1, 2, false, (uint64_t)_i);
@@ -389,6 +424,7 @@ int main(void)
 	tcase_add_loop_test(tcase, the_last_leg_starts_alone, 0, 4);
 	tcase_add_loop_test(tcase, a_member_unplugged_twice_in_one_rebuild_is_copied_whole, 0, 12);
 	tcase_add_loop_test(tcase, a_member_removed_in_a_rebuild_is_never_read_past_it, 0, 6);
+	tcase_add_loop_test(tcase, a_leg_that_is_old_waits_for_who_rebuilt_another, 0, 8);
 	tcase_add_loop_test(tcase, an_array_waits_for_who_may_have_gone_on_alone, 0, 2);
 	tcase_add_loop_test(tcase, a_failed_flush_without_copies_is_an_error_of_all_that_follows, 0,
 			    4);

@@ -237,6 +237,46 @@ START_TEST(by_force_it_starts_without_them_and_they_come_back_later)
 }
 END_TEST
 
+/* Leg 1 missed what leg 0 wrote alone; leg 2 was being rebuilt from leg 0, and lists it only. */
+static void mirror_whose_leg_1_is_old(void)
+{
+	rig_create_clean(1, 3);
+	rig.disks[0]->fail = rig.disks[2]->fail = RIG_ALL;
+	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
+	rig_stop();
+	ck_assert_int_eq(rig_start(7, false), 0);
+	rig_settle();
+	ck_assert_int_eq(rig_info().state, ARRAY_HEALTHY);
+	rig.disks[1]->fail = RIG_ALL;
+	ck_assert_int_eq(rig_write(0, 4096, 2), 0);
+	rig.disks[2]->fail = RIG_ALL;
+	ck_assert_int_eq(rig_write(0, 4096, 3), 0);
+	rig.disks[2]->fail = 0;
+	rig.disks[2]->hold = 1u << IO_RESYNC;
+	ck_assert_int_eq(rig_add(2), 0);
+	rig_power_cut();
+}
+
+START_TEST(an_old_leg_starts_by_force_only_and_who_was_rebuilt_gets_what_it_has)
+{
+	mirror_whose_leg_1_is_old();
+	ck_assert_int_eq(rig_start(6, false), -EAGAIN);
+	ck_assert_ptr_nonnull(strstr(rig.text, "array a: d0 is not there and may hold newer"));
+	rig_stop();
+	ck_assert_int_eq(rig_start(6, true), 0);
+	ck_assert_int_eq(rig_read(0, 4096, 1), 0);
+	rig_settle();
+	ck_assert_int_eq(rig_info().state, ARRAY_DEGRADED);
+	ck_assert_int_eq(rig_info().members[3].state, LABEL_IN_SYNC); /* leg 2, a stranger */
+	ck_assert_mem_eq(rig_data(1), rig_data(2), 2 * MIB);
+	ck_assert_int_eq(rig_read(0, 4096, 1), 0);
+	rig_stop();
+	/* With whom it went on by force it starts again. */
+	ck_assert_int_eq(rig_start(6, false), 0);
+	ck_assert_int_eq(rig_read(0, 4096, 1), 0);
+}
+END_TEST
+
 START_TEST(two_histories_by_force_are_for_a_person_to_choose_from)
 {
 	mirror_of(2);
@@ -379,6 +419,7 @@ int main(void)
 	tcase_add_test(tcase,
 		       it_waits_for_those_that_may_hold_newer_writes_and_starts_when_they_come);
 	tcase_add_test(tcase, by_force_it_starts_without_them_and_they_come_back_later);
+	tcase_add_test(tcase, an_old_leg_starts_by_force_only_and_who_was_rebuilt_gets_what_it_has);
 	tcase_add_loop_test(tcase, two_histories_by_force_are_for_a_person_to_choose_from, 0, 2);
 	tcase_add_loop_test(tcase, too_few_disks_are_too_few_by_force_as_well, 0, 2);
 	tcase_add_test(tcase, who_was_left_behind_does_not_make_an_array_wait);
