@@ -156,14 +156,40 @@ static uint32_t roles_of(const struct label *label, uint32_t members)
 	return roles;
 }
 
-/* KNOWN as a label of its own: states by what it lists, ancestors up to it. */
-static void reconstruct(const struct known *known, struct label *label)
+/* The disk that carries KNOWN itself; NULL: all that know it have gone on. */
+static const struct label *carrier(const struct chain *all, const struct known *known)
 {
-	bool itself = known->depth == known->in->ancestor_count;
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->labels[i]->id == known->id)
+			return all->labels[i];
+	return NULL;
+}
 
-	*label = *known->in;
+/*
+ * What was bad then: at least what is in every descendant. They were incomplete, so what one
+ * of them has no more may be bad for those who did not get it.
+ */
+static void gather_bad(const struct chain *all, const struct known *known, struct bad_ranges *bad)
+{
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct bad_ranges *theirs = &all->labels[i]->bad;
+
+		if (chain_find(all->labels[i], known->id) < 0)
+			continue;
+		for (unsigned k = 0; k < theirs->count; k++)
+			bad_ranges_add(bad, &theirs->all[k]);
+	}
+}
+
+/* KNOWN as a label of its own: states by what it lists, ancestors up to it. */
+static void reconstruct(const struct chain *all, const struct known *known, struct label *label)
+{
+	const struct label *itself = carrier(all, known);
+
+	*label = itself ? *itself : *known->in;
 	if (itself)
 		return;
+	gather_bad(all, known, &label->bad);
 	label->id = known->id;
 	label->generation = known->generation;
 	label->forced_id = known->forced_id;
@@ -294,7 +320,7 @@ static void decide_on(const struct chain *all, const struct known *known, bool o
 	const struct label *label = &decision->label;
 	uint32_t held, lost;
 
-	reconstruct(known, &decision->label);
+	reconstruct(all, known, &decision->label);
 	decision->joining = present(all, known);
 	decision->absent = known->listed & ~decision->joining;
 	held = roles_of(label, decision->joining);

@@ -2,7 +2,7 @@
 /*
  * Arrays are found again by their labels.
  *
- *   probe ─▶ decide ─▶ flush ─▶ replay logs ─▶ load regions ─▶ label ─▶ online
+ *   probe ─▶ decide ─▶ flush ─▶ replay logs ─▶ load regions ─▶ label ─▶ void logs ─▶ online
  *              │  ▲
  *              ▼  │ array_offer(), or the delay is over
  *             waits
@@ -137,6 +137,10 @@ static void settled(struct settle_wait *wait, int error)
 	struct array_info info;
 	char roles[LABEL_ROLES_MAX + 3];
 
+	if (!error && array_start_void(start)) {
+		array_start_label(start);
+		return;
+	}
 	if (error || array_go_online(array) < 0) {
 		array_start_tell(start, error ? error : -ENOMEM, "array %s: %s", array->label.name,
 				 error ? "its labels cannot be written" : "out of memory");

@@ -36,7 +36,8 @@ struct array_start_state {
 	char text[320];
 	struct flush_wait flush;
 	struct region_hold sync;
-	bool replayed;
+	bool replayed; /* what the logs told is on the members */
+	bool voided;   /* and the next label says that they count no more */
 	struct settle_wait settle;
 	unsigned reading;            /* members whose pages are on their way */
 	const struct member *unread; /* at create: a disk that cannot be read */
@@ -46,6 +47,8 @@ struct array_start_state {
 struct array_start_state *array_start_new(struct env *env, array_done_fn *done, void *arg);
 /* Members are taken: read what they have, then array_start_label(). */
 void array_start_load(struct array_start_state *start);
+/* A label is settled that says what came of the logs: the next one voids them. False: none do. */
+bool array_start_void(struct array_start_state *start);
 /* Members and regions are made: write the first label, go online, tell. */
 void array_start_label(struct array_start_state *start);
 /* The answer, later in this turn. */

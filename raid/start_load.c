@@ -3,30 +3,33 @@
  * What an array that starts reads of its members.
  *
  *   flush ─▶ replay logs ─▶ flush ─▶ load regions ─▶ what was replayed is in the map ─▶ label
+ *                                                                   logs are void ◀── settled
  *
  * Invariants:
  *  1. (I11) Members are flushed before anything of theirs is read, so what a read shows is held.
  *  2. (I10) What was dirty on any of them is doubtful; what a log told of is in the map before a
  *     label voids the log.
+ *  3. (I7) A label voids logs only when one before it is settled that says what came of them: who
+ *     missed what was replayed, and what is lost. A label that reaches some members only and does
+ *     not count would take from their logs what the next start needs.
  *
  * Not here: who the members are, and the label (start.c).
  */
 #include "raid/redo.h"
 #include "raid/start_int.h"
 
-/*
- * (I7) What the logs held is flushed, and what a missing member lacks of it is in the map. Not
- * before: a label for somebody who fails meanwhile must not void them.
- */
-static void label_them(struct array_start_state *start)
+bool array_start_void(struct array_start_state *start)
 {
 	struct array *array = start->array;
 
-	for (unsigned i = 0; array->level->replay && i < LABEL_MEMBERS_MAX; i++)
+	if (!start->replayed || start->voided)
+		return false;
+	start->voided = true;
+	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
 		if (array->members[i])
 			array->members[i]->log_incarnation =
 				redo_incarnation(array->members[i]->redo);
-	array_start_label(start);
+	return true;
 }
 
 static void regions_held(struct region_hold *hold, int error)
@@ -37,7 +40,7 @@ static void regions_held(struct region_hold *hold, int error)
 		array_start_tell(start, error, "array %s: its region map cannot be written",
 				 start->array->label.name);
 	else
-		label_them(start);
+		array_start_label(start);
 }
 
 static void loaded(struct array_start_state *start)
@@ -48,7 +51,7 @@ static void loaded(struct array_start_state *start)
 		regions_loaded(array->regions);
 	start->sync.fn = regions_held;
 	if (!array->level->replay || regions_sync(array->regions, &start->sync))
-		label_them(start);
+		array_start_label(start);
 }
 
 static void page_read(struct member *member, unsigned page, const void *one, const void *two)

@@ -34,6 +34,14 @@ static inline void holds(void)
 	ck_assert_msg(!violation, "%s", violation);
 }
 
+static inline void begin_shape(uint64_t seed)
+{
+	log_redirect(quiet);
+	world = world_new(seed);
+	machine = machine_new(world, &shape);
+	holds();
+}
+
 static inline void begin_on(unsigned level, unsigned disks, bool write_cache, bool garbage,
 			    uint64_t seed)
 {
@@ -46,10 +54,7 @@ static inline void begin_on(unsigned level, unsigned disks, bool write_cache, bo
 		.garbage = garbage,
 		.write_cache = write_cache,
 	};
-	log_redirect(quiet);
-	world = world_new(seed);
-	machine = machine_new(world, &shape);
-	holds();
+	begin_shape(seed);
 }
 
 static inline void begin(unsigned level, unsigned disks, bool write_cache, uint64_t seed)

@@ -13,6 +13,7 @@
 
 #define HOUR_NS (3600 * NS_PER_S)
 #define NEAR (512 * KIB) /* what hosts mostly use */
+#define PIECE 4096u      /* of a read that failed: not all of it is lost */
 
 static struct command *free_command(struct machine *machine)
 {
@@ -24,6 +25,7 @@ static struct command *free_command(struct machine *machine)
 		command->machine = machine;
 		command->strict = false;
 		command->error = NULL;
+		command->pieces_end = 0;
 		return command;
 	}
 	return NULL;
@@ -95,6 +97,22 @@ static void say(const struct command *command, const char *what, int error)
 		       io->length / SIM_SECTOR, error ? strerror(-error) : "");
 }
 
+static void submit(struct command *command, enum io_op op, uint64_t offset, uint64_t length);
+
+/* What of a long read cannot be had is in one place of it: the rest is, and is looked at. */
+static void go_on_in_pieces(struct command *command)
+{
+	const struct io *io = &command->io;
+	uint64_t next = io->offset + io->length;
+
+	if (!command->pieces_end || command->machine->dark)
+		return;
+	if (io->error && io->length > PIECE)
+		next = io->offset;
+	if (next < command->pieces_end)
+		submit(command, IO_READ, next, min_u64(PIECE, command->pieces_end - next));
+}
+
 static void command_done(struct io *io, void *arg)
 {
 	struct command *command = arg;
@@ -108,6 +126,7 @@ static void command_done(struct io *io, void *arg)
 		rangelock_release(machine->lock, &command->range);
 	command->busy = false;
 	machine->idle = --machine->busy == 0;
+	go_on_in_pieces(command);
 }
 
 static void go(struct command *command)
@@ -230,7 +249,8 @@ static void read_range(struct machine *machine, uint64_t size, bool strict)
 		if (!command)
 			return;
 		command->strict = strict;
-		submit(command, IO_READ, at, min_u64(MACHINE_IO_MAX, size - at));
+		command->pieces_end = min_u64(at + MACHINE_IO_MAX, size);
+		submit(command, IO_READ, at, command->pieces_end - at);
 	}
 }
 
@@ -256,6 +276,16 @@ int machine_do(struct machine *machine, enum io_op op, uint64_t offset, uint64_t
 	submit(command, op, offset, length);
 	machine_drain(machine);
 	return error;
+}
+
+bool machine_begin(struct machine *machine, enum io_op op, uint64_t offset, uint64_t length)
+{
+	struct command *command = free_command(machine);
+
+	if (!command)
+		return false;
+	submit(command, op, offset, length);
+	return true;
 }
 
 void machine_must_work(struct machine *machine, bool must)

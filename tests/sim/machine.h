@@ -69,6 +69,8 @@ uint64_t machine_data_offset(const struct machine *machine);
 bool machine_submit(struct machine *machine);
 /* This one command, and its error. */
 int machine_do(struct machine *machine, enum io_op op, uint64_t offset, uint64_t length);
+/* The same, but nobody waits for it. False: as many are under way as may be. */
+bool machine_begin(struct machine *machine, enum io_op op, uint64_t offset, uint64_t length);
 /* Read all that hosts mostly write. */
 void machine_look(struct machine *machine);
 /* From now on an error that a host sees is a violation, or it is not. */

@@ -17,6 +17,7 @@ struct command {
 	bool strict; /* it must succeed */
 	int *error;  /* where to say how it ended, or NULL */
 	uint64_t mark;
+	uint64_t pieces_end; /* if the read fails, it is read again in pieces, to here; or 0 */
 	uint8_t buf[MACHINE_IO_MAX] __attribute__((aligned(64)));
 };
 

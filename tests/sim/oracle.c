@@ -21,6 +21,7 @@
 
 #define SECTOR 512u
 #define VALUES_MAX 64
+#define MIX 0x9e3779b97f4a7c15u
 #define FOREIGN (1ull << 63) /* bytes that no write stamped, by their hash */
 
 struct values {
@@ -76,13 +77,18 @@ static void add(struct values *values, uint64_t value)
 	values->all[values->count++] = value;
 }
 
-/* --- sectors as bytes: zero is zeroes, any other value fills it with itself and its place --- */
+/*
+ * --- sectors as bytes: zero is zeroes, any other value fills it with itself and its place ---
+ *
+ * The product keeps the XOR of some sectors from being what another one held: values of writes
+ * side by side differ in one bit only.
+ */
 
 static void stamp(uint8_t *at, uint64_t sector, uint64_t value)
 {
 	for (unsigned i = 0; i < SECTOR; i += 16) {
 		put_le64(at + i, value);
-		put_le64(at + i + 8, value ? sector + i : 0);
+		put_le64(at + i + 8, value ? value * MIX + sector + i : 0);
 	}
 }
 
@@ -96,7 +102,7 @@ static uint64_t unstamp(const uint8_t *at, uint64_t sector)
 	if (!(value & FOREIGN) && memcmp(at, whole, SECTOR) == 0)
 		return value;
 	for (unsigned i = 0; i < SECTOR; i += 8)
-		hash = (hash ^ get_le64(at + i)) * 0x9e3779b97f4a7c15;
+		hash = (hash ^ get_le64(at + i)) * MIX;
 	return (hash >> 2) | FOREIGN;
 }
 

@@ -115,6 +115,44 @@ START_TEST(a_label_that_reached_some_only_does_not_count)
 }
 END_TEST
 
+static void gets_bad(unsigned disk, uint64_t from)
+{
+	bad_ranges_add(&named.disks[disk].label.bad,
+		       &(struct bad_range){ .role = 3, .from = from, .to = from + 4096 });
+}
+
+/* What a label that does not count says is bad, may be there for the one that does. */
+START_TEST(what_is_bad_is_told_by_who_carries_the_label_itself)
+{
+	world_init(&named, 5, 4, 1);
+	fails(3, 1);
+	gets_bad(0, 0);
+	decide(0xf);
+	ck_assert_uint_eq(decision.label.id, 1);
+	ck_assert_uint_eq(decision.label.bad.count, 0);
+	decide(0x7);
+	ck_assert_uint_eq(decision.label.bad.count, 0);
+}
+END_TEST
+
+/* Two starts were cut, and each left a label on some. */
+START_TEST(or_by_all_if_all_have_gone_on)
+{
+	struct label first;
+
+	world_init(&named, 5, 4, 1);
+	first = named.label;
+	fails(3, 3);
+	gets_bad(0, 0);
+	named.label = first;
+	fails(3, 4);
+	gets_bad(2, 8192);
+	decide(0x7);
+	ck_assert_uint_eq(decision.label.id, 1);
+	ck_assert_uint_eq(decision.label.bad.count, 2);
+}
+END_TEST
+
 /* Force on one side only: the other may have gone on, too. */
 START_TEST(two_histories_are_a_question)
 {
@@ -272,6 +310,8 @@ int main(void)
 	tcase_add_test(tcase, half_a_mirror_waits_because_the_other_half_may_have_gone_on);
 	tcase_add_test(tcase, three_legs_cut_one_by_one);
 	tcase_add_test(tcase, a_label_that_reached_some_only_does_not_count);
+	tcase_add_test(tcase, what_is_bad_is_told_by_who_carries_the_label_itself);
+	tcase_add_test(tcase, or_by_all_if_all_have_gone_on);
 	tcase_add_test(tcase, two_histories_are_a_question);
 	tcase_add_test(tcase, an_old_copy_among_new_disks_is_a_question);
 	tcase_add_loop_test(tcase, who_was_rebuilt_by_absent_ones_tells_that_they_went_on, 0, 4);

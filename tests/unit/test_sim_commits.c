@@ -190,6 +190,42 @@ START_TEST(of_a_stripe_half_written_with_a_member_lost_every_block_is_old_or_new
 }
 END_TEST
 
+/*
+ * Whole stripes of which only intents are in the logs are half written, and a member is lost. The
+ * next start finds some blocks lost for good, is cut itself at any moment, and so is the next one.
+ */
+START_TEST(what_a_start_found_lost_is_so_for_the_next_one)
+{
+	unsigned lost = (unsigned)_i % 4, gaps = 0;
+
+	for (unsigned moment = 0; moment < 70; moment++) {
+		shape = (struct machine_shape){ .level = 5,
+						.disks = 4,
+						.chunk_bytes = 16 * KIB,
+						.block_bytes = 512,
+						.disk_bytes = 5 * MIB,
+						.garbage = true,
+						.intent = true };
+		begin_shape((uint64_t)_i * 1000 + moment);
+		heals();
+		wide_write();
+		ck_assert(machine_begin(machine, IO_WRITE, 0, 256 * KIB));
+		until_writes_in(machine_data_offset(machine), UINT64_MAX);
+		steps(28 + moment % 17);
+		machine_cut(machine, WORLD_CUT_ANY);
+		machine_cut_in_start(machine, ALL & ~(1u << lost), 40 + moment, WORLD_CUT_ANY);
+		ck_assert_int_eq(machine_start(machine, ALL & ~(1u << lost)), 0);
+		gaps += info().bad_bytes > 0;
+		machine_read_all(machine, false);
+		comes_back(lost);
+		heals();
+		machine_read_all(machine, false);
+		end();
+	}
+	ck_assert_uint_gt(gaps, 5);
+}
+END_TEST
+
 /* The same, and the member is lost after the start: what was replayed counts. */
 START_TEST(a_member_lost_after_the_replay_takes_nothing_along)
 {
@@ -229,6 +265,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_log_record_half_written_is_none, 0, 2);
 	tcase_add_loop_test(
 		tcase, of_a_stripe_half_written_with_a_member_lost_every_block_is_old_or_new, 0, 4);
+	tcase_add_loop_test(tcase, what_a_start_found_lost_is_so_for_the_next_one, 0, 4);
 	tcase_add_loop_test(tcase, a_member_lost_after_the_replay_takes_nothing_along, 0, 4);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
