@@ -15,6 +15,8 @@
  *     then fails, the one before it may look complete.
  *  5. Without a disk that is listed, the array starts by itself only if the absent ones could
  *     not run it among themselves: then no write can have been acknowledged without those here.
+ *     One who is absent may lack the label, too, and have gone on from an ancestor, with whom the
+ *     label excludes: so that holds for those whom any label of the chain lists.
  *
  * Not here: what a label holds (backstore/label.c), reading and writing them (member.c), the
  * delay before a degraded start (start.c).
@@ -314,21 +316,35 @@ static void nobody_whole(const struct chain *there, struct assembly *decision)
 	decision->needed = assembly_missing(newest->level, newest->roles, 0);
 }
 
+/* Invariant 5: whether those who are not there could have gone on from KNOWN, or from before it. */
+static bool others_could_run(const struct chain *all, const struct known *known)
+{
+	const struct label *label = known->in;
+
+	for (unsigned depth = 0; depth <= known->depth; depth++) {
+		struct known from = { .in = label, .listed = chain_listed(label, depth) };
+		uint32_t lost = roles_of(label, from.listed & ~present(all, &from));
+
+		if (lost && assembly_can_run(label->level, label->roles, lost))
+			return true;
+	}
+	return false;
+}
+
 static void decide_on(const struct chain *all, const struct known *known, bool old,
 		      struct assembly *decision)
 {
 	const struct label *label = &decision->label;
-	uint32_t held, lost;
+	uint32_t held;
 
 	reconstruct(all, known, &decision->label);
 	decision->joining = present(all, known);
 	decision->absent = known->listed & ~decision->joining;
 	held = roles_of(label, decision->joining);
-	lost = roles_of(label, decision->absent);
 	if (!assembly_can_run(label->level, label->roles, held)) {
 		decision->verdict = ASSEMBLY_IMPOSSIBLE;
 		decision->needed = assembly_missing(label->level, label->roles, held);
-	} else if (old || (lost && assembly_can_run(label->level, label->roles, lost))) {
+	} else if (old || (decision->absent && others_could_run(all, known))) {
 		decision->verdict = ASSEMBLY_WAIT;
 	} else {
 		decision->verdict = ASSEMBLY_START;

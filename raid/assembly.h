@@ -5,8 +5,9 @@
  * Pure: labels in, a decision out. A label is *complete* if every present disk that it lists
  * as in-sync carries it or a descendant of it; the deepest complete label decides. A disk that
  * it lists and that is absent may have gone on alone: the array starts by itself only if those
- * absent could not have run it. One who was being rebuilt by others, of whom nobody is there, does
- * not count, but tells that they went on: then it starts by force only.
+ * absent could not have run it, under that label or one before it. One who was being rebuilt by
+ * others, of whom nobody is there, does not count, but tells that they went on: then the array
+ * starts by force only.
  */
 #ifndef RAID_ASSEMBLY_H
 #define RAID_ASSEMBLY_H

@@ -279,6 +279,36 @@ START_TEST(an_old_copy_that_was_whole_alone_is_a_question)
 }
 END_TEST
 
+/*
+ * Disks 1 and 3 say that 0 is out. If 2 never heard, it may have gone on with 0 from what was before,
+ * and with 3 at first, which then failed and missed that label.
+ */
+START_TEST(raid10_waits_if_absent_ones_could_have_gone_on_from_before_a_label)
+{
+	struct label label;
+
+	world_init(&named, 10, 4, 1);
+	fails(0, 0xa);
+	decide(0xe);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	ck_assert_uint_eq(decision.label.id, 1);
+	decide(0xa);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
+	ck_assert_uint_eq(decision.absent, 0x4);
+	label_lands(&named, 2);
+	decide(0xe);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	ck_assert_uint_eq(decision.label.id, 2);
+	/* It heard, says the next label. */
+	label = named.label;
+	succeeds(&label, 3, 0xe);
+	lands(&label, 0xa);
+	decide(0xa);
+	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	ck_assert_uint_eq(decision.joining, 0xa);
+}
+END_TEST
+
 START_TEST(raid10_bears_one_of_each_pair)
 {
 	ck_assert(assembly_can_run(10, 6, 0x15));
@@ -316,6 +346,7 @@ int main(void)
 	tcase_add_test(tcase, an_old_copy_among_new_disks_is_a_question);
 	tcase_add_loop_test(tcase, who_was_rebuilt_by_absent_ones_tells_that_they_went_on, 0, 4);
 	tcase_add_test(tcase, an_old_copy_that_was_whole_alone_is_a_question);
+	tcase_add_test(tcase, raid10_waits_if_absent_ones_could_have_gone_on_from_before_a_label);
 	tcase_add_test(tcase, raid10_bears_one_of_each_pair);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

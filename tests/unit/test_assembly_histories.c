@@ -180,12 +180,12 @@ static void assemble(struct world *world, uint32_t present, enum rule rule)
 	world->added = 0;
 }
 
-/* Mostly at most one disk is absent from a start: the fault that an array must bear. */
+/* Often at most one disk is absent from a start, the fault that an array must bear; or any are. */
 static uint32_t some_disks(struct world *world)
 {
 	uint32_t all = (1u << world->roles) - 1;
 
-	if (chance(world, 8) == 0)
+	if (chance(world, 2))
 		return 1 + chance(world, all);
 	return chance(world, 2) ? all : all & ~(1u << chance(world, world->roles));
 }
@@ -205,7 +205,7 @@ START_TEST(no_history_loses_an_acknowledged_write)
 {
 	unsigned starts = 0, degraded = 0, waits = 0;
 
-	for (uint64_t seed = 1; seed <= 3000; seed++) {
+	for (uint64_t seed = 1; seed <= 8000; seed++) {
 		struct world world;
 
 		world_init(&world, geometries[_i].level, geometries[_i].roles, seed);
