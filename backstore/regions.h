@@ -50,6 +50,7 @@ struct regions_conf {
 	struct env *env;
 	uint64_t size_bytes;
 	uint64_t tag;            /* of whoever owns the pages: others' count as unreadable */
+	uint64_t sequence_floor; /* above all sequences of lives before, where those are not known */
 	unsigned dirty_max;      /* cap on dirty regions, at least 16 */
 	uint64_t clean_after_ns; /* a region without writes for so long is cleaned */
 	/*
@@ -75,8 +76,8 @@ void regions_page_empty(uint64_t tag, unsigned page, void *bytes);
 
 /*
  * At start: the two copies of PAGE on one device; NULL: not readable. The union over devices
- * counts. regions_loaded() after the last: a page that no device had is all ones, and everything
- * set is doubtful.
+ * counts. regions_loaded() after the last: a page that no device had for certain is all ones, and
+ * everything set is doubtful.
  */
 void regions_load(struct regions *regions, unsigned page, const void *one, const void *two);
 /*

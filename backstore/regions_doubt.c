@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  1. What was dirty when the last life ended is doubtful; a page that nobody can read was all
- *     dirty.
+ *     dirty. Who can read one copy only does not know the page: the other may be newer.
  *  2. A device that joins has none of the bits: they are stored again before they count.
  *  3. Doubt that comes while a region is being made equal outlasts that.
  *
@@ -18,9 +18,10 @@ void regions_load(struct regions *regions, unsigned number, const void *one, con
 	uint64_t sequence;
 	const void *newest = regions_page_newest(regions->conf.tag, number, one, two, &sequence);
 
+	page->hidden |= !one || !two;
 	if (!newest)
 		return;
-	page->loaded = true;
+	page->loaded |= one && two;
 	page->sequence = max_u64(page->sequence, sequence);
 	for (unsigned i = 0; i < REGIONS_PAGE_BITS; i++) {
 		unsigned index = number * REGIONS_PAGE_BITS + i;
@@ -40,6 +41,11 @@ void regions_replayed(struct regions *regions, uint64_t offset, uint64_t length)
 
 void regions_loaded(struct regions *regions)
 {
+	/* What is stored from now on is newer than what may be read again one day. */
+	for (unsigned i = 0; i < regions->page_count; i++)
+		if (regions->pages[i].hidden)
+			regions->pages[i].sequence = max_u64(regions->pages[i].sequence + 1,
+							     regions->conf.sequence_floor);
 	for (unsigned i = 0; i < regions->total; i++) {
 		if (!regions->pages[i / REGIONS_PAGE_BITS].loaded ||
 		    (regions->all[i].replayed && !regions->whole))

@@ -250,6 +250,8 @@ int array_make_regions(struct array *array)
 		.env = array->env,
 		.size_bytes = array->label.data.length,
 		.tag = array_tag(&array->label),
+		/* Lives begin with new labels, and store less often than that. */
+		.sequence_floor = array->label.generation << 32,
 		.dirty_max = DIRTY_MAX,
 		.clean_after_ns = CLEAN_AFTER_NS,
 		.lazy = array->level->replay != NULL,

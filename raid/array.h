@@ -46,7 +46,8 @@ int array_check(const struct array_spec *spec, const struct array_disk *disks, u
 		char *text, size_t text_size);
 
 /*
- * The newest label on DISK: 0 and LABEL, or -ENOENT, -EILSEQ, -ENOTSUP, -EIO. LABEL is the
+ * The newest label on DISK: 0 and LABEL, or -ENOENT, -EILSEQ, -ENOTSUP, -EIO (also if one
+ * that cannot be read may be newer than those that can). LABEL is the
  * callback's. Returns -ENOMEM: no DONE.
  */
 typedef void array_probe_fn(void *arg, int error, const struct label *label);

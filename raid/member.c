@@ -273,6 +273,15 @@ static int better(int a, int b)
 	return a;
 }
 
+/* Neither place of a label can be read: it may be newer than any that can. */
+static bool hidden(const struct probe *probe)
+{
+	for (unsigned slot = 0; slot < LABEL_SLOTS / 2; slot++)
+		if (probe->ios[slot].error && probe->ios[slot + LABEL_SLOTS / 2].error)
+			return true;
+	return false;
+}
+
 static void probe_end(struct env_defer *defer)
 {
 	struct probe *probe = container_of(defer, struct probe, defer);
@@ -288,6 +297,8 @@ static void probe_end(struct env_defer *defer)
 			newest = label;
 		result = better(result, error);
 	}
+	if (!probe->error && hidden(probe))
+		result = -EIO;
 	probe->done(probe->arg, result, result ? NULL : &newest);
 	blk_unref(probe->blk);
 	free(probe->memory);

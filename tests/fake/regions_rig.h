@@ -22,6 +22,7 @@ static const uint8_t *storing; /* NULL: nothing */
 static unsigned copy;
 static bool flushing;
 static unsigned stores, flushes;
+static uint64_t floor_sequence;
 
 struct write {
 	struct region_hold hold;
@@ -91,6 +92,7 @@ static inline void start(uint64_t size_bytes, bool lazy)
 		.env = env,
 		.size_bytes = size_bytes,
 		.tag = TAG,
+		.sequence_floor = floor_sequence,
 		.dirty_max = CAP,
 		.clean_after_ns = AGE,
 		.lazy = lazy,
@@ -104,6 +106,7 @@ static inline void start(uint64_t size_bytes, bool lazy)
 static inline void rig_setup(void)
 {
 	env = fake_env_new(1);
+	floor_sequence = 0;
 	regions_page_empty(TAG, 0, stable[0]);
 	memset(stable[1], 0xff, REGIONS_PAGE);
 	start(40 * MIB, false);

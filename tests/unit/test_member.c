@@ -181,16 +181,20 @@ END_TEST
 /* --- probing --- */
 
 static const struct {
-	/* Of each slot: L label, l an older one, d damaged, n newer version, e unreadable. */
+	/*
+	 * Of each slot: L label, l an older one, d damaged, n newer version, e unreadable. Where
+	 * both places of a label are unreadable, it may be newer than any other.
+	 */
 	const char *slots;
 	int error;
 	unsigned sequence;
 } probes[] = {
 	{ "....", -ENOENT, 0 },  { "eeee", -EIO, 0 },    { "dddd", -EILSEQ, 0 },
-	{ "nnnn", -ENOTSUP, 0 }, { "eee.", -ENOENT, 0 }, { ".ed.", -EILSEQ, 0 },
-	{ "dned", -ENOTSUP, 0 }, { "dn.L", 0, 9 },       { "Leee", 0, 9 },
+	{ "nnnn", -ENOTSUP, 0 }, { "e..e", -ENOENT, 0 }, { ".ed.", -EILSEQ, 0 },
+	{ "dned", -ENOTSUP, 0 }, { "dn.L", 0, 9 },       { "Lee.", 0, 9 },
 	{ "ee.d", -EILSEQ, 0 },  { "lLlL", 0, 9 },       { "L...", 0, 9 },
 	{ "lnll", 0, 4 },        { "Lddd", 0, 9 },       { "lelL", 0, 9 },
+	{ "lele", -EIO, 0 },     { "eLe.", -EIO, 0 },    { "e.ed", -EIO, 0 },
 };
 
 static void seal(uint8_t *slot)

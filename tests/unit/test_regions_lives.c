@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wire.h"
 #include "tests/fake/regions_rig.h"
+
+static uint64_t sequence_on(unsigned which)
+{
+	return get_le64(stable[which] + 16);
+}
 
 START_TEST(what_was_dirty_at_the_end_is_doubtful_at_the_start)
 {
@@ -81,14 +87,69 @@ START_TEST(pages_that_nobody_can_read_are_all_ones)
 	regions_free(regions);
 	start(40 * MIB, false);
 	stable[0][100] ^= 1;
-	regions_load(regions, 0, stable[0], NULL);
-	regions_load(regions, 0, NULL, stable[1]);
+	regions_load(regions, 0, stable[0], stable[0]);
+	regions_load(regions, 0, NULL, NULL);
 	regions_loaded(regions);
 	ck_assert_uint_eq(counts().doubtful, 40);
 	ck_assert(!enter(&a, 1, 1)); /* nothing but doubt: the cap stops nobody */
 	stored(0);
 	ck_assert(a.granted);
 	leave(&a);
+}
+END_TEST
+
+/* The copy that is read may be the older one. */
+START_TEST(a_page_of_which_a_copy_cannot_be_read_is_all_ones)
+{
+	struct write a;
+	unsigned readable = (unsigned)_i % 2;
+	uint64_t hidden;
+
+	for (unsigned i = 0; i < 2 + (unsigned)_i / 2; i++) {
+		enter(&a, i, 1);
+		stored(0);
+		leave(&a);
+	}
+	hidden = sequence_on(!readable);
+	regions_free(regions);
+	start(40 * MIB, false);
+	regions_load(regions, 0, readable ? NULL : stable[0], readable ? stable[1] : NULL);
+	regions_loaded(regions);
+	ck_assert_uint_eq(counts().doubtful, 40);
+	/* It can be read again one day, and then is not the newest. */
+	ck_assert(!enter(&a, 1, 1));
+	stored(0);
+	ck_assert_uint_gt(sequence_on(copy), hidden);
+	leave(&a);
+}
+END_TEST
+
+/* Then nobody knows how far its sequence had come. */
+START_TEST(a_page_of_which_no_copy_can_be_read_begins_above_the_floor)
+{
+	struct write a;
+
+	regions_free(regions);
+	floor_sequence = 1ull << 40;
+	start(40 * MIB, false);
+	regions_load(regions, 0, NULL, NULL);
+	regions_loaded(regions);
+	ck_assert(!enter(&a, 1, 1));
+	stored(0);
+	ck_assert_uint_gt(sequence_on(copy), 1ull << 40);
+	leave(&a);
+}
+END_TEST
+
+/* Another device knows. */
+START_TEST(a_copy_that_cannot_be_read_matters_if_nobody_has_both)
+{
+	regions_free(regions);
+	start(40 * MIB, false);
+	regions_load(regions, 0, stable[0], NULL);
+	regions_load(regions, 0, stable[0], stable[1]);
+	regions_loaded(regions);
+	ck_assert_uint_eq(counts().doubtful, 0);
 }
 END_TEST
 
@@ -100,7 +161,7 @@ START_TEST(the_union_of_all_devices_counts)
 	regions_page_seal(one, TAG, 0, 5);
 	regions_page_set(two, 2);
 	regions_page_seal(two, TAG, 0, 6);
-	regions_load(regions, 0, one, NULL);
+	regions_load(regions, 0, one, one);
 	regions_load(regions, 0, stable[0], two);
 	regions_loaded(regions);
 	ck_assert(regions_doubtful(regions, MIB, 1));
@@ -225,6 +286,9 @@ int main(void)
 	tcase_add_test(tcase, bits_of_the_last_life_go_when_copies_are_equal);
 	tcase_add_test(tcase, a_device_that_joins_gets_the_bits_before_they_count);
 	tcase_add_test(tcase, pages_that_nobody_can_read_are_all_ones);
+	tcase_add_loop_test(tcase, a_page_of_which_a_copy_cannot_be_read_is_all_ones, 0, 4);
+	tcase_add_test(tcase, a_page_of_which_no_copy_can_be_read_begins_above_the_floor);
+	tcase_add_test(tcase, a_copy_that_cannot_be_read_matters_if_nobody_has_both);
 	tcase_add_test(tcase, the_union_of_all_devices_counts);
 	tcase_add_loop_test(tcase, no_life_breaks_the_rule, 0, 8);
 	suite_add_tcase(suite, tcase);

@@ -362,6 +362,25 @@ START_TEST(nobody_waits_for_a_delay_who_has_all_or_uses_force)
 }
 END_TEST
 
+/* Without disk 3 it went on; by disk 0's older label all four had everything. */
+START_TEST(a_disk_whose_newest_label_cannot_be_read_does_not_count_with_an_older_one)
+{
+	struct label newest;
+
+	rig_create_clean(10, 4);
+	rig_stop();
+	ck_assert_int_eq(rig_start(7, false), 0);
+	ck_assert_int_eq(rig_write(MIB - 64 * KIB, 128 * KIB, 1), 0);
+	rig_power_cut();
+	ck_assert_int_eq(rig_label(0, &newest), 0);
+	for (unsigned end = 0; end < 2; end++)
+		rig_disk(0)->fail_slots[label_slot(newest.sequence) + 2 * end] = true;
+	ck_assert_int_eq(rig_start(15, false), 0);
+	ck_assert_str_eq(rig.text, "array a: degraded [_UU_]");
+	ck_assert_int_eq(rig_read(MIB - 64 * KIB, 128 * KIB, 1), 0);
+}
+END_TEST
+
 /* Who fails as what was replayed is flushed is out by a label that still names the logs. */
 START_TEST(logs_are_void_only_when_what_they_held_is_flushed)
 {
@@ -473,6 +492,8 @@ int main(void)
 	tcase_add_test(tcase, who_was_left_behind_and_is_there_comes_back_by_itself);
 	tcase_add_test(tcase, the_delay_is_waited_for_absent_disks_that_could_not_have_gone_on);
 	tcase_add_loop_test(tcase, nobody_waits_for_a_delay_who_has_all_or_uses_force, 0, 2);
+	tcase_add_test(tcase,
+		       a_disk_whose_newest_label_cannot_be_read_does_not_count_with_an_older_one);
 	tcase_add_test(tcase, logs_are_void_only_when_what_they_held_is_flushed);
 	tcase_add_test(tcase, a_label_that_reached_some_only_voids_no_log);
 	suite_add_tcase(suite, tcase);
