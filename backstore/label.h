@@ -24,7 +24,7 @@
 #define LABEL_SIZE 4096u
 #define LABEL_SLOTS 4
 #define LABEL_NAME_MAX 64
-#define LABEL_MEMBERS_MAX 32 /* disks that the array ever had; an entry is never used again */
+#define LABEL_MEMBERS_MAX 32 /* disks that the array has or had */
 #define LABEL_ROLES_MAX 16
 #define LABEL_ANCESTORS_MAX 64
 #define LABEL_NO_ROLE 0xff

@@ -142,12 +142,26 @@ static int free_role(const struct array *array)
 	return -1;
 }
 
-/* Neither in a label nor in the next one. */
+/* An ancestor's list would name another disk. */
+static bool listed_before(const struct label *label, unsigned entry)
+{
+	for (unsigned i = 0; i < label->ancestor_count; i++)
+		if (label->ancestors[i].listed >> entry & 1)
+			return true;
+	return false;
+}
+
+/* Neither in a label nor in the next one; else whose disk is as any other by now (invariant 2). */
 static int free_entry(const struct array *array)
 {
-	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->label.members[i].state == LABEL_NONE && array->wanted[i] == LABEL_NONE)
-			return (int)i;
+	static const enum label_state states[] = { LABEL_NONE, LABEL_REMOVED };
+	const struct label *label = &array->label;
+
+	for (unsigned s = 0; s < ARRAY_LEN(states); s++)
+		for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
+			if (label->members[i].state == states[s] && array->wanted[i] == states[s] &&
+			    !listed_before(label, i))
+				return (int)i;
 	return -1;
 }
 
@@ -292,7 +306,7 @@ static void probed(void *arg, int error, const struct label *label)
 	} else if (refused) {
 		tell(change, refused, "%s", text);
 	} else if (!known && (index = free_entry(array)) < 0) {
-		tell(change, -ENOSPC, "it had %d members already", LABEL_MEMBERS_MAX);
+		tell(change, -ENOSPC, "it has %d members already", LABEL_MEMBERS_MAX);
 	} else if (!known || !look(change, label)) {
 		change->index = (unsigned)index;
 		if (!known) {
