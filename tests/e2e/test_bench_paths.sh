@@ -63,7 +63,8 @@ holds() {
 	local name=$1 why='' e
 	shift
 	for e in "$@"; do
-		[ "$(of "$e" 2>&1)" = True ] || why="$why; not $e ($(of "ios, total, y['planned_ops']" 2>&1 | tail -n 1))"
+		[ "$(of "$e" 2>&1)" = True ] ||
+			why="$why; not $e ($(of "ios, total, y['planned_ops'], y['errors']" 2>&1 | tail -n 1))"
 	done
 	if [ -z "$why" ]; then
 		echo "ok $name"

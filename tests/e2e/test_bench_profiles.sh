@@ -70,7 +70,7 @@ points() {
 	    want("more in flight than asked", y["in_flight"]["mean"] <= point["depth"] * 1.001)
 	    # The deepest are more than a LUN takes at once: it says TASK SET FULL, and that is told.
 	    away = sum(s["backoffs"] for s in y["sessions"])
-	    want("errors", y["errors"] == [] and away == sum(
+	    want(f"errors {y['errors']}, {away} turned away", y["errors"] == [] and away == sum(
 	        s["errors"] + s["retries"] + s["reconnects"] for s in y["sessions"]))
 	    want("turned away", away == 0 or point["depth"] > 512)
 	    codes = {w["code"] for w in y["warnings"]}
