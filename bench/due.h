@@ -27,7 +27,10 @@ void due_heap_fini(struct due_heap *heap);
 /* DUE runs once at AT_NS; again before that: only the new time counts. */
 void due_set(struct due_heap *heap, struct due *due, uint64_t at_ns);
 void due_clear(struct due_heap *heap, struct due *due);
-/* Runs what is due at NOW_NS, earliest first, no more than there was when it began. */
+/*
+ * Runs what is due at NOW_NS, earliest first, no more than there was when it began. All get this
+ * NOW_NS: what one of them did may bear a later time when the next looks at it.
+ */
 void due_run(struct due_heap *heap, uint64_t now_ns);
 /* UINT64_MAX: nothing. */
 uint64_t due_next(const struct due_heap *heap);

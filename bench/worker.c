@@ -406,8 +406,9 @@ void workers_look_for_timeouts(struct thread *thread, uint64_t now_ns)
 {
 	struct command *command;
 
+	/* One whose path this turn closed, after NOW_NS was read, waits since later than that. */
 	while ((command = TAILQ_FIRST(&thread->waiting)) &&
-	       now_ns - command->waiting_ns > thread->engine->timeout_ns) {
+	       now_ns > command->waiting_ns + thread->engine->timeout_ns) {
 		TAILQ_REMOVE(&thread->waiting, command, link);
 		command_fail(command, "no path", now_ns);
 	}

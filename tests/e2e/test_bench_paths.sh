@@ -128,8 +128,15 @@ holds an_unanswered_command_costs_its_path "total['errors'] == 0" "total['reconn
 	"total['retries'] >= 1" "job['read']['lat_ns']['max'] >= 1e9"
 ctl fault remove 1 >/dev/null
 
-# Its sessions come back each time, and lose the same commands again.
 number_of() { ctl --json fault list | python3 -c 'import json, sys; print(json.load(sys.stdin)["faults"][-1]["id"])'; }
+# There is nowhere else to go: all that was under way is sent again when the path is back.
+ctl fault add a stuck --op read --count 1 >/dev/null
+bench --rw randread --qd 8 --time 4s --timeout 2s "${urls[0]}" || true
+holds an_unanswered_command_waits_for_its_only_path "total['errors'] == 0" \
+	"total['reconnects'] == 1" "total['retries'] >= 1" "job['read']['lat_ns']['max'] >= 2e9"
+ctl fault remove "$(number_of)" >/dev/null
+
+# Its sessions come back each time, and lose the same commands again.
 ctl fault add a stuck --op read >/dev/null
 bench --rw randread --qd 4 --time 1s --timeout 300ms "${urls[@]}" || true
 holds a_target_that_never_answers_does_not_keep_it "total['errors'] > 0 and ios == 0" \
