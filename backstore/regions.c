@@ -137,9 +137,16 @@ static bool bits_matter(const struct regions *regions)
 /* From now on bits matter: those that are not durable must become so. */
 void regions_store_uncovered(struct regions *regions)
 {
-	for (unsigned i = 0; i < regions->total; i++)
-		if (regions->all[i].dirty && !regions->all[i].durable && bits_matter(regions))
+	unsigned i = 0;
+
+	while (bits_matter(regions) && i < regions->total) {
+		if (regions->all[i].dirty && !regions->all[i].durable) {
 			page_store(regions, i / REGIONS_PAGE_BITS);
+			i = (i / REGIONS_PAGE_BITS + 1) * REGIONS_PAGE_BITS;
+		} else {
+			i++;
+		}
+	}
 }
 
 /* Its bit is wanted; durable or on its way if bits matter. */

@@ -279,11 +279,16 @@ uint64_t array_tag(const struct label *label)
 
 int array_go_online(struct array *array)
 {
-	array->blk = array->level->start(array);
-	if (array->level->equalise)
-		array->resync = resync_new(array);
-	if (!array->blk || (array->level->equalise && !array->resync))
+	struct resync *resync = array->level->equalise ? resync_new(array) : NULL;
+
+	if (array->level->equalise && !resync)
 		return -ENOMEM;
+	array->blk = array->level->start(array);
+	if (!array->blk) {
+		free(resync);
+		return -ENOMEM;
+	}
+	array->resync = resync;
 	array->why[0] = '\0';
 	array_members_changed(array);
 	return 0;

@@ -188,11 +188,12 @@ json_t *array_row(const struct array_entry *entry, bool members)
 	for (unsigned i = 0; i < info.member_count; i++)
 		in_sync += info.members[i].state == LABEL_IN_SYNC && info.members[i].present;
 	uuid_unparse_lower(entry->uuid, uuid);
-	row = json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:s, s:s, s:s, s:o, "
+	row = json_pack("{s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:I, s:i, s:i, s:s, s:s, s:s, s:o, "
 			"s:{s:i, s:i, s:i, s:I}, s:{s:i, s:I}}",
 			"name", entry->name, "uuid", uuid, "level", (int)info.level, "state",
 			state_name(entry, &info), "roles", roles, "size_bytes",
-			(json_int_t)info.size_bytes, "chunk_bytes", (json_int_t)info.chunk_bytes,
+			(json_int_t)info.size_bytes, "chunk_bytes",
+			info.chunk_bytes ? json_integer(info.chunk_bytes) : json_null(),
 			"block_size_bytes", (json_int_t)info.block_bytes, "members_total",
 			(int)info.roles, "members_in_sync", (int)in_sync, "cause",
 			entry->array ? info.why : entry->refused, "waits", waits_names[info.waits],

@@ -267,6 +267,25 @@ START_TEST(bits_that_cannot_be_stored_let_nobody_write)
 }
 END_TEST
 
+START_TEST(lazy_bits_of_a_page_are_stored_at_once)
+{
+	struct write a, b;
+
+	regions_free(regions);
+	start(40 * MIB, true);
+	ck_assert(enter(&a, 3, 2));
+	ck_assert(enter(&b, 9, 1));
+	stores = 0;
+	regions_set_whole(regions, false);
+	stored(0);
+	ck_assert(!storing);
+	ck_assert_uint_eq(stores, 1);
+	ck_assert(on_disk(3) && on_disk(4) && on_disk(9));
+	leave(&a);
+	leave(&b);
+}
+END_TEST
+
 START_TEST(lazy_bits_are_stored_when_somebody_is_missing)
 {
 	struct write a, b, sync = { .hold = { .fn = granted } };
@@ -311,6 +330,7 @@ int main(void)
 	tcase_add_test(tcase, a_flush_under_way_at_the_end_is_not_the_last_one);
 	tcase_add_test(tcase, with_nothing_to_clean_the_end_comes_at_once);
 	tcase_add_test(tcase, bits_that_cannot_be_stored_let_nobody_write);
+	tcase_add_test(tcase, lazy_bits_of_a_page_are_stored_at_once);
 	tcase_add_test(tcase, lazy_bits_are_stored_when_somebody_is_missing);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
