@@ -39,10 +39,10 @@ struct region {
 
 struct page {
 	uint64_t sequence;
-	bool storing, again; /* AGAIN: what is on its way is out of date */
-	bool joined;         /* a device joined that does not get what is on its way */
-	bool loaded; /* by a device that knows its newest copy */
-	bool hidden; /* a copy could not be read: its sequence is not known */
+	bool storing, again;         /* AGAIN: what is on its way is out of date */
+	bool joined;                 /* a device joined that does not get what is on its way */
+	bool loaded;                 /* by a device that knows its newest copy */
+	bool hidden;                 /* a copy could not be read: its sequence is not known */
 	bool stale;                  /* a device may have bits that were not stored in this life */
 	uint8_t bytes[REGIONS_PAGE]; /* on its way */
 };
