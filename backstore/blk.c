@@ -49,6 +49,7 @@ void blk_init(struct blk *blk)
 	blk->state_cause[0] = '\0';
 	blk->in_flight = 0;
 	blk->refs = 1;
+	blk->parting = 0;
 }
 
 void blk_keep_to(struct blk *blk, const struct blk *part)
@@ -73,6 +74,25 @@ void blk_unref(struct blk *blk)
 		return;
 	assert(blk->in_flight == 0);
 	blk->ops->close(blk);
+}
+
+/* Nothing is in flight. */
+static void part(struct blk *blk)
+{
+	while (blk->parting > 1) {
+		blk->parting--;
+		blk_unref(blk);
+	}
+	blk->parting = 0;
+	blk_unref(blk);
+}
+
+void blk_unref_idle(struct blk *blk)
+{
+	assert(blk->refs > blk->parting);
+	blk->parting++;
+	if (!blk->in_flight)
+		part(blk);
 }
 
 void blk_watch(struct blk *blk, struct blk_watch *watch)
@@ -283,7 +303,8 @@ static bool leave(struct io *io, struct io_frame *frame)
 	io->offset = frame->offset;
 	io->length = frame->length;
 	io->depth--;
-	blk->in_flight--;
+	if (--blk->in_flight == 0 && blk->parting)
+		part(blk);
 	return true;
 }
 

@@ -91,6 +91,7 @@ struct blk {
 	struct log_limit broken_limit;
 	unsigned in_flight;
 	unsigned refs;
+	unsigned parting; /* of refs: go as soon as nothing is in flight */
 };
 
 /* Name, env, limits and ops are set; one reference is the caller's. */
@@ -118,6 +119,8 @@ static inline void blk_pass(struct blk *blk, struct io *io, io_fn *rescue, void 
 
 struct blk *blk_ref(struct blk *blk);
 void blk_unref(struct blk *blk);
+/* The same, when no io is in flight: by who has let go of ios that he cannot wait for. */
+void blk_unref_idle(struct blk *blk);
 
 /*
  * The only ways to change them; they tell who watches, once a change. The text says

@@ -101,7 +101,6 @@ struct member *array_take(struct array *array, const struct array_disk *disk, un
 	return member;
 }
 
-/* What it was asked may still come back. */
 void array_bury(struct array *array, unsigned index)
 {
 	struct member *member = array->members[index];
@@ -110,7 +109,8 @@ void array_bury(struct array *array, unsigned index)
 		return;
 	assert(member->state == MEMBER_OUT);
 	array->members[index] = NULL;
-	STAILQ_INSERT_TAIL(&array->buried, member, buried);
+	TAILQ_INSERT_TAIL(&array->buried, member, buried);
+	member_left(member);
 }
 
 void array_halt(struct array *array)
@@ -305,7 +305,7 @@ struct array *array_new(struct env *env)
 	array->buffers_bytes = BUFFERS;
 	STAILQ_INIT(&array->flush_next);
 	STAILQ_INIT(&array->flush_now);
-	STAILQ_INIT(&array->buried);
+	TAILQ_INIT(&array->buried);
 	array->membership = membership_new(array);
 	if (!array->membership) {
 		free(array);
@@ -316,7 +316,7 @@ struct array *array_new(struct env *env)
 
 void array_free(struct array *array)
 {
-	struct member *member;
+	struct member *member, *next;
 
 	assert(!array->resync && !array->flushing && LIST_EMPTY(&array->watches));
 	if (array->blk)
@@ -326,10 +326,8 @@ void array_free(struct array *array)
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
 		if (array->members[i])
 			member_free(array->members[i]);
-	while ((member = STAILQ_FIRST(&array->buried))) {
-		STAILQ_REMOVE_HEAD(&array->buried, buried);
+	TAILQ_FOREACH_SAFE(member, &array->buried, buried, next)
 		member_free(member);
-	}
 	membership_free(array->membership);
 	free(array);
 }
@@ -366,14 +364,12 @@ static void member_info(const struct array *array, unsigned index, struct array_
 	if (!member)
 		return;
 	snprintf(info->name, sizeof(info->name), "%s", member->name);
-	info->read_errors = member->blk->counts.errors[IO_READ];
-	info->write_errors =
-		member->blk->counts.errors[IO_WRITE] + member->blk->counts.errors[IO_FLUSH];
+	member_errors(member, &info->read_errors, &info->write_errors);
 	if (member->state == MEMBER_OUT && entry->state != LABEL_REMOVED) {
 		info->state = LABEL_FAILED;
 		memcpy(info->cause, member->cause, sizeof(info->cause));
 	}
-	if (member->blk->latency)
+	if (member->blk && member->blk->latency)
 		info->p99_ns = hist_percentile(member->blk->latency, 99);
 }
 

@@ -29,10 +29,10 @@ enum member_state {
 	MEMBER_IN_SYNC,
 };
 
-/* A disk of the array that is there. */
+/* A disk of the array that is there, or was: member.c has who may hold it, and how long. */
 struct member {
 	struct array *array;
-	struct blk *blk;
+	struct blk *blk; /* NULL: it is OUT and nobody held it any more: io and redo have gone, too */
 	char name[BLK_NAME_MAX];
 	unsigned index; /* in the label's members */
 	unsigned role;
@@ -44,7 +44,10 @@ struct member {
 	uint64_t log_incarnation;
 	struct redo *redo; /* NULL: a level without logs */
 	struct member_io *io;
-	STAILQ_ENTRY(member) buried;
+	uint64_t read_errors, write_errors; /* of those that its device had, once that has gone */
+	unsigned holds;
+	struct env_defer leave;
+	TAILQ_ENTRY(member) buried;
 };
 
 /* ---- member.c */
@@ -52,10 +55,21 @@ struct member {
 /* NULL: no memory. Takes a reference on BLK. PAGES: of its region maps. Its log is a new one. */
 struct member *member_new(struct array *array, const struct array_disk *disk, unsigned index,
 			  unsigned role, unsigned pages);
-/* Asserts that nothing of it is in flight. */
+/* Asserts that nobody holds it. */
 void member_free(struct member *member);
-/* Nothing of label, map or flush of it is in flight. */
-bool member_idle(const struct member *member);
+
+/* Whoever keeps a pointer to MEMBER longer than a callback lasts. */
+static inline void member_hold(struct member *member)
+{
+	member->holds++;
+}
+/* It is still there until this callback ends. */
+void member_release(struct member *member);
+/* It is OUT, or OUT and buried: what nobody holds of it is let go, deferred. */
+void member_left(struct member *member);
+
+/* What its device counted of its failures, also when that has been let go. */
+void member_errors(const struct member *member, uint64_t *reads, uint64_t *writes);
 
 /* LABEL with this disk as `self`, durable in both its slots. One at a time. */
 void member_write_label(struct member *member, const struct label *label,
@@ -210,7 +224,7 @@ struct array {
 	array_done_fn *stop_done;
 	void *stop_arg;
 
-	STAILQ_HEAD(, member) buried; /* replaced; freed at the end */
+	TAILQ_HEAD(, member) buried; /* replaced, and still held by somebody */
 	LIST_HEAD(, array_watch) watches;
 };
 

@@ -32,8 +32,8 @@ struct change {
 	array_done_fn *done;
 	void *arg;
 	unsigned index;
-	const struct member *member; /* add: who comes */
-	bool looked, unread;         /* add: its log has been read; it cannot be */
+	struct member *member; /* add: who comes */
+	bool looked, unread;   /* add: its log has been read; it cannot be */
 	struct region_hold sync;
 	struct settle_wait settle;
 	struct env_defer tell;
@@ -57,6 +57,8 @@ static void change_end(struct change *change)
 
 	if (change->done)
 		change->done(change->arg, array, change->error, change->text);
+	if (change->member)
+		member_release(change->member);
 	if (change->disk.blk)
 		blk_unref(change->disk.blk);
 	free(change);
@@ -228,6 +230,7 @@ static void enter(struct change *change, const struct label *label, bool known)
 		return;
 	}
 	change->member = member;
+	member_hold(member);
 	member->sequence = label ? label->sequence : 0;
 	array->wanted[change->index] = LABEL_REBUILDING;
 	supersede(array, member->role, change->index);

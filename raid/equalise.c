@@ -34,7 +34,7 @@ struct want {
 
 struct copy {
 	struct equaliser *equaliser;
-	struct member *member; /* NULL: not in this round */
+	struct member *member; /* held; NULL: not in this piece */
 	bool was_read;         /* in-sync when the piece began */
 	struct io io;
 	struct iovec iov;
@@ -182,26 +182,42 @@ static void read_one(struct io *io, void *arg)
 		all_read(eq);
 }
 
+static void take_leg(struct copy *copy, struct member *member)
+{
+	if (copy->member)
+		member_release(copy->member);
+	copy->member = member;
+	if (member)
+		member_hold(member);
+}
+
+static void last_piece_over(struct equaliser *eq)
+{
+	for (unsigned i = 0; i < eq->mirror->count; i++)
+		take_leg(&eq->copies[i], NULL);
+	request_end(eq);
+}
+
 static void next_piece(struct equaliser *eq)
 {
 	unsigned legs = 0;
 
 	eq->sources = 0;
 	if (eq->at == eq->end) {
-		request_end(eq);
+		last_piece_over(eq);
 		return;
 	}
 	for (unsigned i = 0; i < eq->mirror->count; i++) {
 		struct copy *copy = &eq->copies[i];
 
-		copy->member = mirror_leg(eq->mirror, i);
+		take_leg(copy, mirror_leg(eq->mirror, i));
 		copy->was_read = copy->member && copy->member->state == MEMBER_IN_SYNC;
 		eq->sources += copy->was_read;
 		legs += copy->member != NULL;
 	}
 	if (legs < 2) {
 		eq->at = eq->end;
-		request_end(eq);
+		last_piece_over(eq);
 		return;
 	}
 	for (unsigned i = 0; i < eq->mirror->count; i++)

@@ -2,9 +2,31 @@
 /*
  * A member: its labels and pages of regions on disk.
  *
+ *   member_new ─▶ IN_SYNC, REBUILDING ─membership_leaves─▶ OUT ─nobody holds it─▶ let go: no device,
+ *                                                                │                  no log, a name
+ *                                            array_bury: another │                │ array_bury
+ *                                            is at its index     ▼                ▼
+ *                                                              buried ──────────▶ freed
+ *
  * Invariants:
  *  1. A label goes to one slot of each end, FUA; the other two keep the one before it.
  *  2. A page of regions goes to one of two places by turns, so that a torn one leaves the other.
+ *  3. Array.roles and array.members lead to it without a hold: who is OUT is in no role, and who
+ *     follows members[] looks whether it is OUT, or let go. Everybody else who keeps a pointer
+ *     longer than a callback lasts, holds it. These are:
+ *       here               each block on its way: label, page of regions, flush
+ *       mirror.c, raid5.c  a fan (write, flush), until all its ios are back
+ *       equalise.c         the legs of a piece, until the next one begins
+ *       stripe_memory.c    a lane, while its io is on its way
+ *       round.c            a round, its log: while it is expected there; from redo_write() until
+ *                          that failed, or else redo_over() or redo_stay(). So a log that is let
+ *                          go has no entry, and nothing on its way
+ *       replay.c           an io
+ *       change.c           an addition, until it is answered
+ *  4. A host's read keeps no pointer and passes through: it holds the device alone, which stays open
+ *     until it has ended (blk_unref_idle).
+ *  5. It is let go deferred: the callback that put it OUT, or released it last, may use it to its
+ *     end.
  *
  * Not here: what labels say (membership.c), host I/O (the levels).
  */
@@ -39,7 +61,6 @@ struct member_io {
 	void (*label_done)(struct member *member, int error);
 
 	struct page_io *pages;
-	unsigned page_count;
 
 	struct block_io read[2]; /* both copies of a page */
 	unsigned reading;
@@ -57,12 +78,19 @@ static void block_submit(struct block_io *block, enum io_op op, enum io_purpose 
 {
 	assert(!block->busy);
 	block->busy = true;
+	member_hold(block->member);
 	block->iov = (struct iovec){ .iov_base = block->buf, .iov_len = ALIGN };
 	io_init(&block->io, op, offset, op == IO_FLUSH ? 0 : ALIGN,
 		op == IO_FLUSH ? NULL : &block->iov, op != IO_FLUSH);
 	block->io.flags = op == IO_WRITE ? IO_FUA : 0;
 	block->io.purpose = purpose;
 	blk_submit(block->member->blk, &block->io, done, block);
+}
+
+static void block_back(struct block_io *block)
+{
+	block->busy = false;
+	member_release(block->member);
 }
 
 /* --- labels --- */
@@ -73,7 +101,7 @@ static void label_written(struct io *io, void *arg)
 	struct member *member = block->member;
 	struct member_io *own = member->io;
 
-	block->busy = false;
+	block_back(block);
 	if (io->error && !own->label_error)
 		own->label_error = io->error;
 	if (!own->label[0].busy && !own->label[1].busy)
@@ -112,7 +140,7 @@ static void page_written(struct io *io, void *arg)
 {
 	struct page_io *page = container_of((struct block_io *)arg, struct page_io, block);
 
-	page->block.busy = false;
+	block_back(&page->block);
 	page->done(page->block.member, page->number, io->error);
 }
 
@@ -133,7 +161,7 @@ static void page_read(struct io *io, void *arg)
 	struct member_io *own = member->io;
 
 	(void)io;
-	block->busy = false;
+	block_back(block);
 	if (own->read[0].busy || own->read[1].busy)
 		return;
 	own->read_done(member, own->reading, own->read[0].io.error ? NULL : own->read[0].buf,
@@ -159,7 +187,7 @@ static void flushed(struct io *io, void *arg)
 {
 	struct block_io *block = arg;
 
-	block->busy = false;
+	block_back(block);
 	block->member->io->flush_done(block->member, io->error);
 }
 
@@ -170,17 +198,6 @@ void member_flush(struct member *member, void (*done)(struct member *member, int
 }
 
 /* --- life --- */
-
-bool member_idle(const struct member *member)
-{
-	const struct member_io *own = member->io;
-
-	for (unsigned i = 0; i < own->page_count; i++)
-		if (own->pages[i].block.busy)
-			return false;
-	return !own->label[0].busy && !own->label[1].busy && !own->read[0].busy &&
-	       !own->read[1].busy && !own->flush.busy;
-}
 
 static void block_own(struct member *member, struct block_io *block, unsigned number)
 {
@@ -199,7 +216,6 @@ static int blocks_new(struct member *member, unsigned pages)
 	own->memory = aligned_alloc(ALIGN, (size_t)(pages + 5) * ALIGN);
 	if (!own->pages || !own->memory)
 		return -ENOMEM;
-	own->page_count = pages;
 	block_own(member, &own->label[0], 0);
 	block_own(member, &own->label[1], 1);
 	block_own(member, &own->read[0], 2);
@@ -210,6 +226,70 @@ static int blocks_new(struct member *member, unsigned pages)
 		block_own(member, &own->pages[i].block, 5 + i);
 	}
 	return 0;
+}
+
+void member_errors(const struct member *member, uint64_t *reads, uint64_t *writes)
+{
+	const uint64_t *errors = member->blk ? member->blk->counts.errors : NULL;
+
+	*reads = errors ? errors[IO_READ] : member->read_errors;
+	*writes = errors ? errors[IO_WRITE] + errors[IO_FLUSH] : member->write_errors;
+}
+
+/* All but what tells of it. */
+static void let_go(struct member *member)
+{
+	assert(!member->holds);
+	if (member->io) {
+		free(member->io->pages);
+		free(member->io->memory);
+		free(member->io);
+		member->io = NULL;
+	}
+	if (member->redo)
+		redo_free(member->redo);
+	member->redo = NULL;
+	if (!member->blk)
+		return;
+	member_errors(member, &member->read_errors, &member->write_errors);
+	blk_unref_idle(member->blk);
+	member->blk = NULL;
+}
+
+void member_free(struct member *member)
+{
+	env_defer_cancel(member->array->env, &member->leave);
+	let_go(member);
+	free(member);
+}
+
+static void leave_run(struct env_defer *defer)
+{
+	struct member *member = container_of(defer, struct member, leave);
+	struct array *array = member->array;
+
+	if (member->holds)
+		return;
+	if (array->members[member->index] == member) {
+		let_go(member);
+	} else {
+		TAILQ_REMOVE(&array->buried, member, buried);
+		member_free(member);
+	}
+}
+
+void member_left(struct member *member)
+{
+	assert(member->state == MEMBER_OUT);
+	if (!member->holds && !member->leave.queued)
+		env_defer(member->array->env, &member->leave);
+}
+
+void member_release(struct member *member)
+{
+	assert(member->holds);
+	if (--member->holds == 0 && member->state == MEMBER_OUT)
+		member_left(member);
 }
 
 struct member *member_new(struct array *array, const struct array_disk *disk, unsigned index,
@@ -224,27 +304,12 @@ struct member *member_new(struct array *array, const struct array_disk *disk, un
 	snprintf(member->name, sizeof(member->name), "%s", disk->name);
 	member->index = index;
 	member->role = role;
+	member->leave.fn = leave_run;
 	if (blocks_new(member, pages) < 0) {
 		member_free(member);
 		return NULL;
 	}
 	return member;
-}
-
-void member_free(struct member *member)
-{
-	struct member_io *own = member->io;
-
-	if (own) {
-		assert(member_idle(member));
-		free(own->pages);
-		free(own->memory);
-		free(own);
-	}
-	if (member->redo)
-		redo_free(member->redo);
-	blk_unref(member->blk);
-	free(member);
 }
 
 /* --- the newest label of any disk --- */

@@ -239,6 +239,7 @@ bool membership_leaves(struct array *array, struct member *member)
 	if (!can_do_without(array, member))
 		return false;
 	member->state = MEMBER_OUT;
+	member_left(member);
 	array->wanted[member->index] = LABEL_FAILED;
 	array_members_changed(array);
 	membership_change(array);

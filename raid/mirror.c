@@ -121,6 +121,8 @@ static void op_done(struct fan *fan)
 		op->error = fan->error ? fan->error : -EIO;
 		op->unequal = true;
 	}
+	for (unsigned i = 0; i < fan->count; i++)
+		member_release(fan->children[i].arg);
 	if (membership_settled(op->mirror->array) || canary(CANARY_ACK_BEFORE_LABEL))
 		op_end(op);
 	else
@@ -144,6 +146,7 @@ static void op_send(struct mirror_op *op)
 		child = fan_child(fan, io->op, io->op == IO_FLUSH ? 0 : base + io->offset,
 				  io->length);
 		child->arg = member;
+		member_hold(member);
 		if (io->iov_count)
 			fan_slice(fan, child, 0, io->length);
 	}

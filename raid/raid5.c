@@ -168,6 +168,7 @@ static void flush_done(struct fan *fan)
 	for (unsigned i = 0; i < fan->count; i++) {
 		struct fan_child *child = &fan->children[i];
 
+		member_release(child->arg);
 		if (!child->io.error)
 			continue;
 		regions_doubt_unflushed(array->regions);
@@ -191,9 +192,14 @@ static void flush_fan(struct raid5 *raid5, struct fan *fan)
 		.settle = { .fn = flush_settled },
 	};
 	fan->done = flush_done;
-	for (unsigned i = 0; i < raid5->roles; i++)
-		if (raid5->array->roles[i])
-			fan_child(fan, IO_FLUSH, 0, 0)->arg = raid5->array->roles[i];
+	for (unsigned i = 0; i < raid5->roles; i++) {
+		struct member *member = raid5->array->roles[i];
+
+		if (!member)
+			continue;
+		fan_child(fan, IO_FLUSH, 0, 0)->arg = member;
+		member_hold(member);
+	}
 	for (unsigned i = 0; i < fan->count; i++)
 		fan_send(&fan->children[i], ((struct member *)fan->children[i].arg)->blk);
 }

@@ -34,6 +34,7 @@ struct replay_io {
 	struct iovec iov;
 	struct member *member;
 	struct replay *replay;
+	io_fn *done;
 };
 
 struct replay {
@@ -89,6 +90,14 @@ static void end(struct replay *replay, int error)
 	done(array, error);
 }
 
+static void back(struct io *io, void *arg)
+{
+	struct replay_io *own = arg;
+
+	member_release(own->member);
+	own->done(io, own);
+}
+
 static void send(struct replay *replay, unsigned role, enum io_op op, uint64_t offset, void *buf,
 		 uint64_t length, io_fn *done)
 {
@@ -96,11 +105,13 @@ static void send(struct replay *replay, unsigned role, enum io_op op, uint64_t o
 
 	own->replay = replay;
 	own->member = replay->array->roles[role];
+	own->done = done;
+	member_hold(own->member);
 	own->iov = (struct iovec){ buf, length };
 	io_init(&own->io, op, offset, length, &own->iov, 1);
 	own->io.purpose = IO_LOG;
 	replay->pending++;
-	blk_submit(own->member->blk, &own->io, done, own);
+	blk_submit(own->member->blk, &own->io, back, own);
 }
 
 /* --- a record --- */

@@ -54,6 +54,8 @@ static void finish(struct stripe *stripe, int error)
 	} else if (round->logged) {
 		redo_over(round->log, &round->entry, round->flags & IO_FUA);
 	}
+	if (round->logged)
+		member_release(round->log_member);
 	regions_leave(stripe->all->array->regions, &round->region, error && round->sent);
 	stripe_give_memory(stripe);
 	if (!error) {
@@ -335,6 +337,8 @@ static void entry_done(struct redo_entry *entry, int error)
 	struct round *round = &stripe->round;
 
 	round->logged = !error;
+	if (error)
+		member_release(round->log_member);
 	if (!error)
 		write_out(stripe);
 	else if (membership_failed(stripe->all->array, round->log_member, error, "log"))
@@ -343,6 +347,13 @@ static void entry_done(struct redo_entry *entry, int error)
 		loss_break(stripe); /* who knows what the log has of it */
 		finish(stripe, error);
 	}
+}
+
+static void use_log(struct round *round, struct member *member)
+{
+	round->log_member = member;
+	round->log = member->redo;
+	member_hold(member);
 }
 
 void round_log(struct stripe *stripe)
@@ -379,8 +390,7 @@ void round_log(struct stripe *stripe)
 			entry->spans[entry->span_count++] =
 				(struct redo_span){ i, data.from, data.to };
 	}
-	round->log_member = member;
-	round->log = member->redo;
+	use_log(round, member);
 	redo_write(round->log, entry);
 }
 
@@ -410,6 +420,7 @@ static void read_done(struct io *io, void *arg)
 	if (--round->pending > 0)
 		return;
 	redo_expected(round->log);
+	member_release(round->log_member);
 	if (round->again)
 		plan(stripe);
 	else
@@ -460,7 +471,7 @@ void round_resume(struct stripe *stripe)
 		all_read(stripe);
 		return;
 	}
-	round->log = stripe->all->array->roles[stripe->parity_role]->redo;
+	use_log(round, stripe->all->array->roles[stripe->parity_role]);
 	redo_expect(round->log);
 }
 

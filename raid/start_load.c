@@ -26,7 +26,7 @@ bool array_start_void(struct array_start_state *start)
 		return false;
 	start->voided = true;
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->members[i])
+		if (array->members[i] && array->members[i]->redo)
 			array->members[i]->log_incarnation =
 				redo_incarnation(array->members[i]->redo);
 	return true;

@@ -54,7 +54,8 @@ struct pieces {
 /* What a round has to do with one role. */
 struct lane {
 	struct stripe *stripe;
-	struct member *member; /* whom the io was sent to */
+	struct member *member; /* whom the io was sent to; held until it is back */
+	io_fn *done;
 	unsigned role;
 	struct span data;      /* the new data */
 	struct span old;       /* what is read */
@@ -97,7 +98,7 @@ struct round {
 	struct settle_wait settle;
 	void (*settled)(struct stripe *stripe);
 	struct redo *log;
-	struct member *log_member;
+	struct member *log_member; /* whose log that is; held while it has something of the round */
 	struct redo_entry entry;
 
 	/* Of a survey: the piece under way. */

@@ -159,6 +159,14 @@ unsigned pieces_slice(const struct pieces *pieces, uint64_t skip, uint64_t lengt
 	return used;
 }
 
+static void lane_back(struct io *io, void *arg)
+{
+	struct lane *lane = arg;
+
+	member_release(lane->member);
+	lane->done(io, lane);
+}
+
 void lane_send(struct lane *lane, enum io_op op, enum io_purpose purpose, unsigned flags,
 	       struct span span, struct pieces pieces, io_fn *done)
 {
@@ -168,11 +176,13 @@ void lane_send(struct lane *lane, enum io_op op, enum io_purpose purpose, unsign
 		array->label.data.offset + (stripe->number << stripe->all->raid5->chunk_shift);
 
 	lane->member = array->roles[lane->role];
+	lane->done = done;
+	member_hold(lane->member);
 	io_init(&lane->io, op, at + span.from, span_bytes(span), pieces.iov, pieces.count);
 	lane->io.flags = canary(CANARY_LOG_DURABLE) ? flags & ~IO_FUA : flags;
 	lane->io.purpose = purpose;
 	stripe->round.pending++;
-	blk_submit(lane->member->blk, &lane->io, done, lane);
+	blk_submit(lane->member->blk, &lane->io, lane_back, lane);
 }
 
 /* --- flushes --- */
@@ -182,17 +192,32 @@ uint64_t stripes_flush_begins(struct stripes *stripes)
 	return ++stripes->flush_begun;
 }
 
-void stripes_flush_ended(struct stripes *stripes, uint64_t number)
+static void tell_log(struct stripes *stripes, struct member *member, int error)
+{
+	if (!member || !member->redo)
+		return;
+	if (error)
+		redo_refuse(member->redo, error);
+	else
+		redo_flushed(member->redo, stripes->flush_good);
+}
+
+/* The logs of those who went, too, as long as a round waits for them. */
+static void tell_logs(struct stripes *stripes, int error)
 {
 	struct array *array = stripes->array;
-	struct member *member;
+	struct member *member, *next;
 
-	stripes->flush_good = max_u64(stripes->flush_good, number);
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->members[i])
-			redo_flushed(array->members[i]->redo, stripes->flush_good);
-	STAILQ_FOREACH(member, &array->buried, buried)
-		redo_flushed(member->redo, stripes->flush_good);
+		tell_log(stripes, array->members[i], error);
+	TAILQ_FOREACH_SAFE(member, &array->buried, buried, next)
+		tell_log(stripes, member, error);
+}
+
+void stripes_flush_ended(struct stripes *stripes, uint64_t number)
+{
+	stripes->flush_good = max_u64(stripes->flush_good, number);
+	tell_logs(stripes, 0);
 }
 
 static void waiters_go_on(struct stripes *stripes, int error)
@@ -221,11 +246,10 @@ static void log_flush_settled(struct settle_wait *wait, int error)
 	struct stripes *stripes = container_of(wait, struct stripes, flush_settle);
 
 	stripes->flush_asked = false;
-	if (!error)
+	if (error)
+		tell_logs(stripes, error);
+	else
 		stripes_flush_ended(stripes, stripes->flush_number);
-	for (unsigned i = 0; error && i < LABEL_MEMBERS_MAX; i++)
-		if (stripes->array->members[i])
-			redo_refuse(stripes->array->members[i]->redo, error);
 	waiters_go_on(stripes, error);
 }
 

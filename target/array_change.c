@@ -320,7 +320,7 @@ void arrays_add(struct array_entry *entry, struct disk *disk, arrays_done_fn *do
 		blk_reopen(disk->blk, add_reopened, change);
 }
 
-/* The array holds its device until it ends, but uses it no more: others may have it. */
+/* The array uses its device no more: others may have it. */
 static void removed(void *arg, struct array *array, int error, const char *text)
 {
 	struct change *change = arg;

@@ -297,7 +297,10 @@ static void request_answered(void *arg, struct array *array, int error, const ch
 	machine->done = true;
 }
 
-/* A disk that dropped out is opened anew; until then all have the same of it. */
+/*
+ * A disk that dropped out is opened anew; until then all have the same of it. Whom the array has
+ * let go is ours alone, as are those that it never took.
+ */
 static bool dropped_out(const struct machine *machine, const struct blk *blk)
 {
 	const struct array *array = machine->array;
@@ -306,10 +309,10 @@ static bool dropped_out(const struct machine *machine, const struct blk *blk)
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
 		if (array->members[i] && array->members[i]->blk == blk)
 			return array->members[i]->state == MEMBER_OUT;
-	STAILQ_FOREACH(member, &array->buried, buried)
+	TAILQ_FOREACH(member, &array->buried, buried)
 		if (member->blk == blk)
 			return true;
-	return false;
+	return blk->refs == 1;
 }
 
 bool machine_begin_add(struct machine *machine, unsigned disk)
