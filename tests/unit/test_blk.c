@@ -506,46 +506,6 @@ START_TEST(state_and_size_changes_are_told_to_each_watcher_once)
 }
 END_TEST
 
-START_TEST(the_last_reference_closes)
-{
-	make(512, ALL_FEATURES);
-	blk_ref(&fake->blk);
-	blk_unref(&fake->blk);
-	ck_assert(!closed);
-}
-END_TEST
-
-START_TEST(a_reference_that_waits_for_ios_goes_with_the_last_of_them)
-{
-	struct fake_wait waits[2] = { 0 };
-	struct iovec iov = { memory, 512 };
-	struct io ios[2];
-	struct blk *blk;
-
-	make(512, ALL_FEATURES);
-	blk = &fake->blk;
-	blk_unref_idle(blk_ref(blk_ref(blk)));
-	ck_assert_uint_eq(blk->refs, 2);
-	for (unsigned i = 0; i < 2; i++) {
-		io_init(&ios[i], IO_READ, 0, 512, &iov, 1);
-		blk_submit(blk, &ios[i], fake_wait_done, &waits[i]);
-	}
-	blk_unref_idle(blk);
-	blk_unref_idle(blk);
-	fake_blk_end(fake, 0);
-	fake_env_run(env);
-	ck_assert_uint_eq(waits[0].calls, 1);
-	ck_assert_uint_eq(blk->refs, 2);
-	ck_assert(!closed);
-	fake_blk_end(fake, -EIO);
-	fake_env_run(env);
-	ck_assert(closed);
-	ck_assert_uint_eq(waits[1].calls, 1);
-	ck_assert_int_eq(waits[1].error, -EIO);
-	fake = NULL;
-}
-END_TEST
-
 /* --- bugs of our own: asserted --- */
 
 static const struct {
@@ -581,18 +541,6 @@ START_TEST(a_device_that_ends_an_io_twice_is_caught)
 }
 END_TEST
 
-START_TEST(closing_with_an_io_in_flight_is_caught)
-{
-	struct iovec iov = { memory, 512 };
-	struct io io;
-
-	make(512, ALL_FEATURES);
-	io_init(&io, IO_READ, 0, 512, &iov, 1);
-	blk_submit(&fake->blk, &io, fake_wait_done, &(struct fake_wait){ 0 });
-	blk_unref(&fake->blk);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("blk");
@@ -618,12 +566,9 @@ int main(void)
 	tcase_add_test(tc, counters_tell_ops_bytes_errors_and_purposes);
 	tcase_add_test(tc, when_a_device_last_had_no_room_is_remembered);
 	tcase_add_test(tc, state_and_size_changes_are_told_to_each_watcher_once);
-	tcase_add_test(tc, the_last_reference_closes);
-	tcase_add_test(tc, a_reference_that_waits_for_ios_goes_with_the_last_of_them);
 	tcase_add_loop_test_raise_signal(tc, a_device_that_ends_an_io_with_an_odd_error_is_caught,
 					 SIGABRT, 0, ARRAY_LEN(odd));
 	tcase_add_test_raise_signal(tc, a_device_that_ends_an_io_twice_is_caught, SIGABRT);
-	tcase_add_test_raise_signal(tc, closing_with_an_io_in_flight_is_caught, SIGABRT);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
