@@ -13,16 +13,12 @@ Where the initiator is the limit, the ratio of rates is near 1; that of processo
 Not here: counts, which need no quiet machine (tests/wire/test_array_costs.py).
 """
 
-import argparse
 import contextlib
 import os
-import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 
-from compare import CLIENT, SERVER, Fault, Server, bench
+from compare import SERVER, Server, bench, guarded, load_before, options_of
 from target import Target, wait_until
 
 MIB = 1 << 20
@@ -92,24 +88,10 @@ def show(samples):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", 7)))
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("SECONDS", 1)))
-    options = parser.parse_args()
-    if options.rounds < 1 or options.seconds < 1:
-        parser.error("at least one round of one second")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(143))
-    busy = os.getloadavg()[0]
-    if busy > 0.5:
-        print(f"arrays: the machine is at work (load {busy:.1f}): ratios will be rough")
-    if SERVER == CLIENT:
-        print("arrays: one processor for both sides: ratios mean little")
+    options = options_of(__doc__)
+    load_before("arrays")
     show(compare(options.rounds, options.seconds))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (Fault, AssertionError, OSError, subprocess.TimeoutExpired) as error:
-        sys.exit(f"arrays: {error}")
+    guarded("arrays", main)

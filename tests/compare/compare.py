@@ -337,21 +337,43 @@ def compare(rounds, seconds):
         shutil.rmtree(memory, ignore_errors=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options_of(description, *more):
+    """The options of a comparison; MORE are those of this one: (name, add_argument()'s keywords)."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", 7)))
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("SECONDS", 1)))
-    parser.add_argument("--json", metavar="FILE", help="also write the figures there")
+    for name, keywords in more:
+        parser.add_argument(name, **keywords)
     options = parser.parse_args()
     if options.rounds < 1 or options.seconds < 1:
         parser.error("at least one round of one second")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(143))
+    return options
+
+
+def load_before(name):
+    """The machine's load; says what makes NAME's ratios worth less."""
     busy = os.getloadavg()[0]
     if busy > 0.5:
-        print(f"compare: the machine is at work (load {busy:.1f}): ratios will be rough")
+        print(f"{name}: the machine is at work (load {busy:.1f}): ratios will be rough")
     if SERVER == CLIENT:
-        print("compare: one processor for both sides: ratios mean little")
+        print(f"{name}: one processor for both sides: ratios mean little")
+    return busy
+
+
+def guarded(name, main):
+    """MAIN, ended by signals as by its return: servers and files are removed (invariant 1)."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(143))
+    try:
+        main()
+    except (Fault, AssertionError, OSError, subprocess.TimeoutExpired) as error:
+        sys.exit(f"{name}: {error}")
+
+
+def main():
+    options = options_of(__doc__, ("--json", {"metavar": "FILE",
+                                              "help": "also write the figures there"}))
+    busy = load_before("compare")
     rows = compare(options.rounds, options.seconds)
     if not rows:
         raise Fault("no round was finished")
@@ -368,7 +390,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (Fault, AssertionError, OSError, subprocess.TimeoutExpired) as error:
-        sys.exit(f"compare: {error}")
+    guarded("compare", main)
