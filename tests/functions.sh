@@ -103,6 +103,34 @@ kill_yoked() {
 # ctl NOUN VERB...: yokectl at the daemon started last, or at SOCK=... of another.
 ctl() { timeout "${CTL_SECONDS:-30}" "$YOKE_BUILD/yokectl" -s "$SOCK" "$@"; }
 
+# start_tgt IMAGE IQN: Debian's tgt with target 1, whose LUN 1 is IMAGE; sets TGT_PORT, and tgtadm
+# is its own. It ends with the test. Where it cannot run, it fails, with the reason in WHY.
+# shellcheck disable=SC2034 # WHY is the caller's
+start_tgt() {
+	PATH=$PATH:/usr/sbin
+	command -v tgtd >/dev/null || { WHY="no tgt (make compare installs it)"; return 1; }
+	[ "$(id -u)" = 0 ] || { WHY="tgt wants root"; return 1; }
+	TGT_PORT=$(free_port)
+	TGT_CONTROL=$((RANDOM % 30000 + 1)) # it takes 15 bits
+	tgtd -f -C "$TGT_CONTROL" --iscsi portal=127.0.0.1:"$TGT_PORT" >"$T/tgtd.log" 2>&1 &
+	TGT_PID=$!
+	# The status survives: the last command's is what cleanup judges.
+	trap 'rc=$?; set +e; end_tgt; (exit $rc); cleanup' EXIT
+	wait_for 20 tgtadm --op show --mode system || {
+		WHY="tgtd does not start: $(tail -n 1 "$T/tgtd.log")"
+		return 1
+	}
+	tgtadm --op new --mode target --tid 1 -T "$2"
+	tgtadm --op new --mode logicalunit --tid 1 --lun 1 --bstype rdwr -b "$1"
+	tgtadm --op bind --mode target --tid 1 -I ALL
+}
+tgtadm() { command tgtadm -C "$TGT_CONTROL" --lld iscsi "$@"; }
+end_tgt() {
+	kill -KILL "$TGT_PID"
+	wait "$TGT_PID" 2>/dev/null
+	rm -f "/var/run/tgtd/socket.$TGT_CONTROL" "/var/run/tgtd/socket.$TGT_CONTROL.lock"
+}
+
 # Every daemon still here is stopped, and judged: a crash that the test overlooked is a failure.
 cleanup() {
 	local rc=$? pid bad

@@ -8,7 +8,6 @@
 . "$(dirname "$0")/../functions.sh"
 
 [ -x "$YOKE_BUILD/yoke-bench" ] || skip "no yoke-bench"
-PATH=$PATH:/usr/sbin
 bad=0
 full=${YOKE_FULL:-0}
 export XDG_CONFIG_HOME=$T/none
@@ -140,34 +139,13 @@ every yoked checked "iscsi://127.0.0.1:$left/$iqn/0" "iscsi://127.0.0.1:$right/$
 stop_yoked
 [ "$full" = 1 ] || exit $bad
 
-why=
-command -v tgtd >/dev/null || why="no tgt (make compare installs it)"
-[ "$(id -u)" = 0 ] || why="tgt wants root"
-if [ -z "$why" ]; then
-	port=$(free_port)
-	control=$((RANDOM % 30000 + 1)) # it takes 15 bits
-	truncate -s 32M "$T/disk.img"
-	tgtd -f -C "$control" --iscsi portal=127.0.0.1:"$port" >"$T/tgtd.log" 2>&1 &
-	tgtd=$!
-	tgtadm() { command tgtadm -C "$control" --lld iscsi "$@"; }
-	end() {
-		kill -KILL "$tgtd"
-		wait "$tgtd" 2>/dev/null
-		rm -f "/var/run/tgtd/socket.$control" "/var/run/tgtd/socket.$control.lock"
-	}
-	# The status survives: the last command's is what cleanup judges.
-	trap 'rc=$?; set +e; end; (exit $rc); cleanup' EXIT
-	wait_for 20 tgtadm --op show --mode system || why="tgtd does not start: $(tail -n 1 "$T/tgtd.log")"
-fi
-if [ -n "$why" ]; then
-	echo "skip tgt: $why"
+truncate -s 32M "$T/disk.img"
+start_tgt "$T/disk.img" "$iqn" || {
+	echo "skip tgt: $WHY"
 	exit $bad
-fi
-tgtadm --op new --mode target --tid 1 -T "$iqn"
-tgtadm --op new --mode logicalunit --tid 1 --lun 1 --bstype rdwr -b "$T/disk.img"
-tgtadm --op bind --mode target --tid 1 -I ALL
+}
 # As many sessions as over yoked's portals.
-tgtadm --op new --mode portal --param portal=127.0.0.2:"$port"
+tgtadm --op new --mode portal --param portal=127.0.0.2:"$TGT_PORT"
 options=()
-every tgt unchecked "iscsi://127.0.0.1:$port/$iqn/1" "iscsi://127.0.0.2:$port/$iqn/1"
+every tgt unchecked "iscsi://127.0.0.1:$TGT_PORT/$iqn/1" "iscsi://127.0.0.2:$TGT_PORT/$iqn/1"
 exit $bad
