@@ -97,6 +97,7 @@ struct raid5_counts {
 	uint64_t xored;             /* bytes that went into XOR */
 	struct redo_counts log;     /* of all members that are there */
 };
+/* Of BLK's life, for tests of what a write costs: nothing else asks. */
 void raid5_count(struct blk *blk, struct raid5_counts *counts);
 
 /* ---- returning.c */
