@@ -145,6 +145,13 @@ void rig_end(unsigned number, int error)
 	fake_env_run(rig.env);
 }
 
+void rig_hold(unsigned purposes)
+{
+	for (unsigned i = 0; i < RIG_DISKS; i++)
+		if (rig.disks[i])
+			rig.disks[i]->hold = purposes;
+}
+
 void rig_release(unsigned number)
 {
 	struct rig_disk *disk = rig.disks[number];
@@ -458,6 +465,12 @@ void rig_setup(unsigned count, uint64_t size_bytes)
 		rig.sizes[i] = size_bytes;
 	for (unsigned i = 0; i < count; i++)
 		rig_disk(i);
+}
+
+void rig_setup_clean(unsigned level, unsigned count, uint64_t size_bytes)
+{
+	rig_setup(count, size_bytes);
+	rig_create_clean(level, count);
 }
 
 void rig_teardown(void)

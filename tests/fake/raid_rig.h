@@ -37,7 +37,12 @@ struct rig_disk {
 	unsigned record_count;
 };
 
+/* Of rig_disk's hold, fail and fail_reads. */
 #define RIG_ALL (~0u)
+#define LABELS (1u << IO_LABEL)
+#define HOST (1u << IO_HOST)
+#define MAPS (1u << IO_MAP)
+#define RESYNC (1u << IO_RESYNC)
 
 /* The world of a test. Disks are opened by the first use of their number. */
 struct rig {
@@ -59,6 +64,8 @@ extern struct rig rig;
 
 /* COUNT disks of zeroes, SIZE bytes each. */
 void rig_setup(unsigned count, uint64_t size_bytes);
+/* The same, and an array of LEVEL over all of them, with nothing dirty. */
+void rig_setup_clean(unsigned level, unsigned count, uint64_t size_bytes);
 /* Stops the array if there is one. */
 void rig_teardown(void);
 /* One more disk, of zeroes; its number is COUNT, COUNT + 1 ... */
@@ -85,6 +92,8 @@ void rig_settle(void);
 
 /* Serve the oldest held io; with an ERROR it does nothing. Runs until idle. */
 void rig_end(unsigned disk, int error);
+/* Hold these purposes, and no others, on every disk that is open. */
+void rig_hold(unsigned purposes);
 /* Hold nothing any more. */
 void rig_release(unsigned disk);
 /* Ios that DISK was sent since the last rig_forget(). */

@@ -8,27 +8,10 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (4 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
-#define MAPS (1u << IO_MAP)
-#define RESYNC (1u << IO_RESYNC)
-
-static void start(unsigned level, unsigned disks)
-{
-	rig_setup(disks, SIZE);
-	rig_create_clean(level, disks);
-}
 
 static void setup(void)
 {
-	start(1, 3);
-}
-
-static void hold(unsigned purposes)
-{
-	for (unsigned i = 0; i < RIG_DISKS; i++)
-		if (rig.disks[i])
-			rig.disks[i]->hold = purposes;
+	rig_setup_clean(1, 3, SIZE);
 }
 
 /* --- flush --- */
@@ -51,7 +34,7 @@ START_TEST(who_asks_during_a_round_of_flushes_gets_the_next_one)
 {
 	struct flush a = { .wait.fn = flushed }, b = a, c = a;
 
-	hold(MAPS);
+	rig_hold(MAPS);
 	array_flush(rig.array, &a.wait);
 	fake_env_run(rig.env);
 	ck_assert_uint_eq(rig.disks[0]->held_count, 1);
@@ -83,7 +66,7 @@ START_TEST(a_member_that_cannot_flush_is_out_and_the_round_is_good)
 
 	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
 	rig.disks[1]->fail = MAPS;
-	hold(RESYNC);
+	rig_hold(RESYNC);
 	array_flush(rig.array, &a.wait);
 	fake_env_run(rig.env);
 	ck_assert_uint_eq(a.calls, 1);
@@ -120,14 +103,14 @@ START_TEST(a_page_is_stored_when_every_member_has_it)
 	static const unsigned orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 } };
 	struct rig_io *io;
 
-	hold(MAPS);
+	rig_hold(MAPS);
 	io = rig_send(IO_WRITE, 0, 4096, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(!rig_ended(io));
 		rig_end(orders[_i][i], 0);
 	}
 	ck_assert_int_eq(rig_take(io), 0);
-	hold(0);
+	rig_hold(0);
 }
 END_TEST
 
@@ -255,7 +238,7 @@ START_TEST(who_is_found_bad_is_told_as_failed_before_the_label_says_so)
 {
 	struct rig_io *io, *other;
 
-	hold(LABELS);
+	rig_hold(LABELS);
 	rig.disks[2]->fail = HOST;
 	io = rig_send(IO_WRITE, 0, 4096, 1);
 	ck_assert_int_eq(rig_info().members[2].state, LABEL_FAILED);

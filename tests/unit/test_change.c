@@ -9,20 +9,10 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (8 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
-#define MAPS (1u << IO_MAP)
-#define RESYNC (1u << IO_RESYNC)
-
-static void start(unsigned level, unsigned disks)
-{
-	rig_setup(disks, SIZE);
-	rig_create_clean(level, disks);
-}
 
 static void setup(void)
 {
-	start(1, 2);
+	rig_setup_clean(1, 2, SIZE);
 }
 
 static void lose(unsigned disk, uint64_t offset)
@@ -175,7 +165,7 @@ END_TEST
 START_TEST(in_level_10_a_member_returns_to_its_own_pair)
 {
 	rig_teardown();
-	start(10, 6);
+	rig_setup_clean(10, 6, SIZE);
 	rig.disks[1]->fail = rig.disks[4]->fail = HOST;
 	for (unsigned chunk = 0; chunk < 3; chunk++)
 		ck_assert_int_eq(rig_write(chunk * 64 * KIB, 64 * KIB, chunk + 1), 0);
@@ -221,7 +211,7 @@ END_TEST
 START_TEST(level_0_takes_nobody_in)
 {
 	rig_teardown();
-	start(0, 2);
+	rig_setup_clean(0, 2, SIZE);
 	ck_assert_int_eq(rig_add(2), -EBUSY);
 	ck_assert_int_eq(rig_remove(1), -EBUSY);
 }
@@ -272,7 +262,7 @@ START_TEST(whose_role_is_just_being_taken_is_a_stranger_already)
 	struct answer one, two;
 
 	rig_teardown();
-	start(1, 3);
+	rig_setup_clean(1, 3, SIZE);
 	lose(1, 0);
 	lose(2, 0);
 	rig.disks[0]->hold = MAPS;

@@ -10,8 +10,6 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (8 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define MAPS (1u << IO_MAP)
 
 static void setup(void)
 {
@@ -208,7 +206,7 @@ START_TEST(pages_of_regions_have_room_at_every_size)
 	struct label label;
 
 	rig.sizes[0] = rig.sizes[1] = limits[_i / 3] + (uint64_t)(_i % 3) * 512 * KIB;
-	rig_disk(0)->hold = rig_disk(1)->hold = 1u << IO_RESYNC;
+	rig_disk(0)->hold = rig_disk(1)->hold = RESYNC;
 	ck_assert_int_eq(create(&spec, 2), 0);
 	ck_assert_int_eq(rig_label(0, &label), 0);
 	for (unsigned i = 0; i < 2; i++)
@@ -257,7 +255,7 @@ START_TEST(a_disk_is_a_member_only_when_all_is_durably_doubtful)
 	ck_assert_uint_eq(rig_count(0, IO_WRITE, IO_LABEL), 0);
 	rig_release(0);
 	ck_assert_uint_eq(rig_count(0, IO_WRITE, IO_LABEL), 0);
-	rig.disks[0]->hold = LABELS | (1u << IO_RESYNC);
+	rig.disks[0]->hold = LABELS | RESYNC;
 	rig_release(1);
 	ck_assert_uint_eq(rig_count(1, IO_WRITE, IO_LABEL), 2);
 	ck_assert_uint_eq(rig.answers, 0);

@@ -9,19 +9,10 @@
 
 #define SIZE (8 * MIB)
 #define DATA (1 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
-#define RESYNC (1u << IO_RESYNC)
-
-static void start(unsigned legs)
-{
-	rig_setup(legs, SIZE);
-	rig_create_clean(1, legs);
-}
 
 static void setup(void)
 {
-	start(2);
+	rig_setup_clean(1, 2, SIZE);
 }
 
 static unsigned resync_writes(unsigned leg)
@@ -210,7 +201,7 @@ START_TEST(a_read_of_a_doubtful_region_is_answered_when_its_range_is_equal)
 	struct rig_io *io;
 
 	rig_teardown();
-	start(legs);
+	rig_setup_clean(1, legs, SIZE);
 	crash(legs, 6 * MIB);
 	start_held(legs, legs - 1);
 	io = rig_send(IO_READ, 4 * MIB + 8192, 4096, 0);
@@ -247,7 +238,7 @@ END_TEST
 START_TEST(only_legs_that_differ_are_written)
 {
 	rig_teardown();
-	start(3);
+	rig_setup_clean(1, 3, SIZE);
 	crash(3, MIB);
 	memset(rig.bytes[2] + DATA, 1, MIB);
 	memset(rig.bytes[1] + DATA, 1, 512 * KIB);

@@ -113,7 +113,7 @@ START_TEST(a_pair_of_level_10_lives_without_one_of_it)
 	rig_create_clean(10, 6);
 	/* One of each pair. */
 	for (unsigned pair = 0; pair < 3; pair++)
-		rig.disks[2 * pair + (pair & 1)]->fail = 1u << IO_HOST;
+		rig.disks[2 * pair + (pair & 1)]->fail = HOST;
 	for (unsigned chunk = 0; chunk < 6; chunk++)
 		ck_assert_int_eq(rig_write(chunk * CHUNK, CHUNK, chunk + 1), 0);
 	for (unsigned chunk = 0; chunk < 6; chunk++)
@@ -121,7 +121,7 @@ START_TEST(a_pair_of_level_10_lives_without_one_of_it)
 	ck_assert_uint_eq(label_listed(&rig.array->label), 0x26);
 	ck_assert_int_eq(rig_info().state, ARRAY_DEGRADED);
 	/* The last one of a pair fails: only what it holds. */
-	rig.disks[1]->fail = 1u << IO_HOST;
+	rig.disks[1]->fail = HOST;
 	ck_assert_int_eq(rig_write(0, CHUNK, 9), -EIO);
 	ck_assert_int_eq(rig_write(CHUNK, CHUNK, 9), 0);
 	ck_assert_int_eq(rig_write(CHUNK, 2 * CHUNK, 9), 0);

@@ -165,7 +165,7 @@ END_TEST
 
 START_TEST(a_slot_that_fails_fails_the_label_but_not_before_the_other_ended)
 {
-	rig.disks[1]->hold = 1u << IO_LABEL;
+	rig.disks[1]->hold = LABELS;
 	member_write_label(member, &label, label_written);
 	rig_end(1, _i ? 0 : -EIO);
 	ck_assert_uint_eq(written, 0);
@@ -282,7 +282,7 @@ START_TEST(two_pages_at_once_end_each_with_its_own_error)
 	static uint8_t bytes[REGIONS_PAGE];
 
 	pages_done = page_errors = 0;
-	rig.disks[1]->hold = 1u << IO_MAP;
+	rig.disks[1]->hold = MAPS;
 	member_write_page(member, 0, 0, bytes, page_written);
 	member_write_page(member, 1, 1, bytes, page_written);
 	rig_end(1, 0);
@@ -314,7 +314,7 @@ START_TEST(a_page_is_read_in_both_copies_and_what_fails_is_none)
 	reads = 0;
 	*page_on_disk(1, 0) = 11;
 	*page_on_disk(1, 1) = 12;
-	rig.disks[1]->hold = 1u << IO_MAP;
+	rig.disks[1]->hold = MAPS;
 	member_read_page(member, 1, page_was_read);
 	rig_end(1, one ? 0 : -EIO);
 	ck_assert_uint_eq(reads, 0);

@@ -16,15 +16,17 @@
 #define SIZE (16 * MIB)
 #define CHUNK (64 * KIB)
 #define ROLE 1u
-#define ALL_IO (1u << IO_HOST | 1u << IO_PARITY | 1u << IO_LOG)
+#define ALL_IO (HOST | 1u << IO_PARITY | 1u << IO_LOG)
 
 static const struct {
 	unsigned level, disks;
 	uint64_t offset; /* of what is written: some of it goes to ROLE */
 	unsigned hold;   /* what waits there */
 } cases[] = {
-	{ 1, 2, 0, 1u << IO_HOST },        { 10, 4, 0, 1u << IO_HOST },
-	{ 5, 4, CHUNK, 1u << IO_HOST },    { 5, 4, 6 * CHUNK, 1u << IO_PARITY },
+	{ 1, 2, 0, HOST },
+	{ 10, 4, 0, HOST },
+	{ 5, 4, CHUNK, HOST },
+	{ 5, 4, 6 * CHUNK, 1u << IO_PARITY },
 	{ 5, 4, 6 * CHUNK, 1u << IO_LOG },
 };
 #define CASES ((int)ARRAY_LEN(cases))
@@ -178,7 +180,7 @@ START_TEST(a_read_of_who_left_ends_as_any_other_and_then_the_device_goes)
 		ck_assert_int_eq(rig_take(reads[i]), 0);
 	}
 	rig_settle();
-	leaver()->hold = 1u << IO_HOST;
+	leaver()->hold = HOST;
 	while (!leaver()->held_count) {
 		ck_assert_uint_lt(count, ARRAY_LEN(reads));
 		/* Backwards: what goes on where a leg has read stays with it. */
@@ -211,7 +213,7 @@ START_TEST(who_fails_as_it_comes_is_let_go_when_that_has_been_told)
 	index = member_of_role()->index;
 	ck_assert_int_eq(rig_remove(index), 0);
 	expect_gone(index);
-	leaver()->hold = 1u << IO_LABEL;
+	leaver()->hold = LABELS;
 	offered = rig_offer(ROLE);
 	before = rig.answers;
 	ck_assert_int_eq(array_add(rig.array, &offered, rig_answer, NULL), 0);
@@ -220,7 +222,7 @@ START_TEST(who_fails_as_it_comes_is_let_go_when_that_has_been_told)
 		rig_end(ROLE, 0); /* its old labels are read */
 	ck_assert_ptr_nonnull(member_of_role());
 	index = member_of_role()->index;
-	rig.disks[0]->hold = 1u << IO_LABEL;
+	rig.disks[0]->hold = LABELS;
 	leaver()->fail = RIG_ALL;
 	rig_release(ROLE);
 	fake_env_advance(rig.env, NS_PER_S);
@@ -254,7 +256,7 @@ START_TEST(a_flush_holds_it)
 	struct rig_io *io;
 
 	start(_i);
-	leaver()->hold = 1u << IO_HOST;
+	leaver()->hold = HOST;
 	io = rig_send(IO_FLUSH, 0, 0, 0);
 	ck_assert(!rig_ended(io));
 	expect_held(member_of_role()->index);
@@ -267,7 +269,7 @@ START_TEST(a_page_of_regions_holds_it)
 	struct rig_io *io;
 
 	start(_i);
-	leaver()->hold = 1u << IO_MAP;
+	leaver()->hold = MAPS;
 	io = rig_send(IO_WRITE, cases[_i].offset, CHUNK, 1);
 	fake_env_advance(rig.env, 60 * NS_PER_S); /* dirty first, or clean then */
 	expect_held(member_of_role()->index);
@@ -279,7 +281,7 @@ START_TEST(the_resync_holds_it)
 {
 	start(_i);
 	ck_assert_int_eq(rig_remove(member_of_role()->index), 0);
-	leaver()->hold = 1u << IO_RESYNC;
+	leaver()->hold = RESYNC;
 	ck_assert_int_eq(rig_add(ROLE), 0);
 	fake_env_advance(rig.env, NS_PER_S);
 	expect_held(member_of_role()->index);

@@ -8,8 +8,6 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (4 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
 
 static void teardown(void)
 {
@@ -249,7 +247,7 @@ static void about_to_add(void)
 	rig.disks[2]->fail = HOST;
 	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
 	rig.disks[2]->fail = 0;
-	rig.disks[2]->hold = 1u << IO_RESYNC;
+	rig.disks[2]->hold = RESYNC;
 	ck_assert_int_eq(rig_add(2), 0);
 	ck_assert_int_eq(state_on(0, 2), LABEL_REBUILDING);
 	ck_assert_uint_eq(rig.disks[2]->held_count, 1);

@@ -8,27 +8,10 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (8 * MIB)
-#define MAPS (1u << IO_MAP)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
-#define RESYNC (1u << IO_RESYNC)
-
-static void start(unsigned legs)
-{
-	rig_setup(legs, SIZE);
-	rig_create_clean(1, legs);
-}
 
 static void setup(void)
 {
-	start(2);
-}
-
-static void hold(unsigned purposes)
-{
-	for (unsigned i = 0; i < RIG_DISKS; i++)
-		if (rig.disks[i])
-			rig.disks[i]->hold = purposes;
+	rig_setup_clean(1, 2, SIZE);
 }
 
 static unsigned doubtful(void)
@@ -56,7 +39,7 @@ START_TEST(a_write_is_sent_only_when_its_regions_are_dirty_on_all_legs)
 {
 	struct rig_io *io;
 
-	hold(MAPS);
+	rig_hold(MAPS);
 	io = rig_send(IO_WRITE, MIB - 4096, 8192, 1); /* two regions, one page */
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_uint_eq(rig_count(0, IO_WRITE, IO_HOST), 0);
@@ -68,7 +51,7 @@ START_TEST(a_write_is_sent_only_when_its_regions_are_dirty_on_all_legs)
 	ck_assert_int_eq(rig_take(io), 0);
 	ck_assert_uint_eq(rig_info().regions_dirty, 2);
 	/* They are dirty by now. */
-	hold(MAPS);
+	rig_hold(MAPS);
 	ck_assert_int_eq(rig_write(MIB, 4096, 2), 0);
 	rig_release(0);
 	rig_release(1);
@@ -88,7 +71,7 @@ START_TEST(a_write_is_answered_when_all_legs_have_it)
 {
 	struct rig_io *io;
 
-	hold(HOST);
+	rig_hold(HOST);
 	io = rig_send(IO_WRITE, 4096, 4096, 1);
 	ck_assert_uint_eq(rig.disks[0]->records[rig.disks[0]->record_count - 1].flags, IO_FUA);
 	rig_end(_i ? 1 : 0, 0);
@@ -124,8 +107,8 @@ START_TEST(a_write_that_all_legs_refuse_fails_excludes_nobody_and_leaves_doubt)
 	unsigned legs = 2 + (unsigned)_i;
 
 	rig_teardown();
-	start(legs);
-	hold(HOST | RESYNC);
+	rig_setup_clean(1, legs, SIZE);
+	rig_hold(HOST | RESYNC);
 	io = rig_send(IO_WRITE, 4096, 4096, 1);
 	for (unsigned i = 0; i < legs; i++) {
 		/* A leg that failed may hold anything. */
@@ -206,7 +189,7 @@ START_TEST(more_writes_at_once_than_there_are_fans_wait_their_turn)
 {
 	static struct rig_io *ios[MANY];
 
-	hold(HOST);
+	rig_hold(HOST);
 	for (unsigned i = 0; i < MANY; i++)
 		ios[i] = rig_send(IO_WRITE, (uint64_t)i * 4096, 4096, i);
 	ck_assert_uint_lt(rig.disks[0]->held_count, MANY);
@@ -228,7 +211,7 @@ START_TEST(a_flush_asks_every_leg_and_needs_all)
 {
 	struct rig_io *io;
 
-	hold(HOST);
+	rig_hold(HOST);
 	io = rig_send(IO_FLUSH, 0, 0, 0);
 	rig_end(0, 0);
 	ck_assert(!rig_ended(io));
@@ -263,7 +246,7 @@ START_TEST(if_no_leg_can_flush_what_was_written_since_is_doubtful)
 {
 	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
 	ck_assert_int_eq(rig_write(3 * MIB, 4096, 1), 0);
-	hold(RESYNC);
+	rig_hold(RESYNC);
 	rig.disks[0]->fail = rig.disks[1]->fail = HOST;
 	ck_assert_int_eq(rig_take(rig_send(IO_FLUSH, 0, 0, 0)), -EIO);
 	ck_assert_int_eq(rig_info().state, ARRAY_HEALTHY);
@@ -292,7 +275,7 @@ START_TEST(two_sequential_readers_have_a_leg_each)
 {
 	struct rig_io *a, *b;
 
-	hold(HOST);
+	rig_hold(HOST);
 	a = rig_send(IO_READ, MIB, 4096, 0);
 	b = rig_send(IO_READ, 4 * MIB, 4096, 0);
 	ck_assert_uint_eq(rig.disks[0]->held_count, 1);
@@ -316,8 +299,8 @@ START_TEST(reads_here_and_there_go_to_the_leg_with_the_least_to_do)
 	unsigned legs = 2 + (unsigned)_i;
 
 	rig_teardown();
-	start(legs);
-	hold(HOST);
+	rig_setup_clean(1, legs, SIZE);
+	rig_hold(HOST);
 	for (unsigned i = 0; i < 12; i++)
 		ios[i] = rig_send(IO_READ, (uint64_t)(12 - i) * 64 * KIB, 4096, 0);
 	for (unsigned i = 0; i < legs; i++)
@@ -354,7 +337,7 @@ START_TEST(a_doubtful_read_waits_until_a_label_says_which_leg_counts)
 {
 	struct rig_io *write, *read;
 
-	hold(RESYNC);
+	rig_hold(RESYNC);
 	rig.disks[0]->fail = rig.disks[1]->fail = HOST;
 	ck_assert_int_eq(rig_write(0, 4096, 1), -EIO);
 	ck_assert_uint_eq(doubtful(), 1);

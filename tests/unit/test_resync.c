@@ -10,20 +10,10 @@
 
 #define SIZE (8 * MIB)
 #define DATA (1 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
-#define MAPS (1u << IO_MAP)
-#define RESYNC (1u << IO_RESYNC)
-
-static void start(unsigned level, unsigned disks)
-{
-	rig_setup(disks, SIZE);
-	rig_create_clean(level, disks);
-}
 
 static void setup(void)
 {
-	start(1, 2);
+	rig_setup_clean(1, 2, SIZE);
 }
 
 /* Events of this name since AFTER. */
@@ -67,7 +57,7 @@ START_TEST(all_that_was_dirty_at_a_crash_is_equal_at_the_end_and_nothing_else_wa
 	static uint8_t before[RIG_DISKS][7 * MIB];
 
 	rig_teardown();
-	start(levels[_i].level, disks);
+	rig_setup_clean(levels[_i].level, disks, SIZE);
 	ck_assert_int_eq(rig_write(MIB, 64 * KIB, 1), 0);
 	ck_assert_int_eq(rig_write(3 * MIB, 64 * KIB, 1), 0);
 	rig_power_cut();
@@ -243,7 +233,7 @@ END_TEST
 START_TEST(a_member_that_comes_while_another_rebuilds_comes_in_with_it)
 {
 	rig_teardown();
-	start(1, 3);
+	rig_setup_clean(1, 3, SIZE);
 	rig.disks[1]->fail = rig.disks[2]->fail = HOST;
 	ck_assert_int_eq(rig_write(0, 4096, 1), 0);
 	ck_assert_int_eq(rig_write(4 * MIB, 4096, 1), 0);

@@ -9,9 +9,6 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (4 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define HOST (1u << IO_HOST)
-#define MAPS (1u << IO_MAP)
 
 static void setup(void)
 {
@@ -86,7 +83,7 @@ START_TEST(a_stop_in_order_leaves_nothing_doubtful_and_a_crash_what_was_dirty)
 		rig_power_cut();
 	else
 		rig_stop();
-	rig_disk(0)->hold = 1u << IO_RESYNC;
+	rig_disk(0)->hold = RESYNC;
 	ck_assert_int_eq(rig_start(3, false), 0);
 	ck_assert_uint_eq(rig_info().regions_doubtful, _i ? 1 : 0);
 }
@@ -110,7 +107,7 @@ START_TEST(what_is_dirty_on_any_disk_is_doubtful_and_what_no_disk_can_tell_is_al
 				page[100] ^= 1;
 		}
 	}
-	rig_disk(0)->hold = 1u << IO_RESYNC;
+	rig_disk(0)->hold = RESYNC;
 	ck_assert_int_eq(rig_start(3, false), 0);
 	ck_assert_uint_eq(rig_info().regions_doubtful, _i ? 3 : 1);
 }
@@ -252,7 +249,7 @@ static void mirror_whose_leg_1_is_old(void)
 	rig.disks[2]->fail = RIG_ALL;
 	ck_assert_int_eq(rig_write(0, 4096, 3), 0);
 	rig.disks[2]->fail = 0;
-	rig.disks[2]->hold = 1u << IO_RESYNC;
+	rig.disks[2]->hold = RESYNC;
 	ck_assert_int_eq(rig_add(2), 0);
 	rig_power_cut();
 }
@@ -394,7 +391,7 @@ START_TEST(logs_are_void_only_when_what_they_held_is_flushed)
 	rig_power_cut();
 	ck_assert_int_eq(rig_label(0, &before), 0);
 	for (unsigned i = 0; i < 4; i++)
-		rig_disk(i)->hold = 1u << IO_MAP;
+		rig_disk(i)->hold = MAPS;
 	rig_start_how(15, &how);
 	fake_env_run(rig.env);
 	for (unsigned i = 0; i < 4; i++)
@@ -444,7 +441,7 @@ START_TEST(a_label_that_reached_some_only_voids_no_log)
 	rig_power_cut();
 	ck_assert_int_eq(rig_label(2, &before), 0);
 	for (unsigned i = 0; i < 4; i++)
-		rig_disk(i)->hold = 1u << IO_LABEL;
+		rig_disk(i)->hold = LABELS;
 	rig_start_how(15, &how);
 	reads_go_on(4);
 	rig_release(2);

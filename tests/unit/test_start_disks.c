@@ -8,8 +8,6 @@
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (4 * MIB)
-#define LABELS (1u << IO_LABEL)
-#define MAPS (1u << IO_MAP)
 
 static void setup(void)
 {
