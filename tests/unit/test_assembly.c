@@ -20,6 +20,13 @@ static void decide(uint32_t present)
 	assembly_decide(labels, count, &decision);
 }
 
+static void gives(uint32_t present, enum assembly_verdict verdict)
+{
+	decide(present);
+	ck_assert_msg(decision.verdict == verdict, "disks %x: %d, not %d", present,
+		      decision.verdict, verdict);
+}
+
 /* DISK fails; its label lands on the disks in LANDS. */
 static void fails(unsigned disk, uint32_t lands)
 {
@@ -33,8 +40,7 @@ START_TEST(all_there_and_all_alike_start)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(geometries); i++) {
 		world_init(&named, geometries[i].level, geometries[i].roles, 1);
-		decide((1u << named.roles) - 1);
-		ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+		gives((1u << named.roles) - 1, ASSEMBLY_START);
 		ck_assert_uint_eq(decision.joining, (1u << named.roles) - 1);
 		ck_assert_uint_eq(decision.label.id, 1);
 	}
@@ -44,19 +50,16 @@ END_TEST
 START_TEST(raid0_needs_every_disk)
 {
 	world_init(&named, 0, 3, 1);
-	decide(3);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_IMPOSSIBLE);
+	gives(3, ASSEMBLY_IMPOSSIBLE);
 	ck_assert_uint_eq(decision.needed, 1);
-	decide(7);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(7, ASSEMBLY_START);
 }
 END_TEST
 
 START_TEST(raid5_starts_without_the_disk_that_died_while_it_was_off)
 {
 	world_init(&named, 5, 4, 1);
-	decide(0xd);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(0xd, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.joining, 0xd);
 	ck_assert_uint_eq(decision.absent, 0x2);
 }
@@ -65,8 +68,7 @@ END_TEST
 START_TEST(raid5_without_two_says_how_many_it_needs)
 {
 	world_init(&named, 5, 4, 1);
-	decide(0x5);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_IMPOSSIBLE);
+	gives(0x5, ASSEMBLY_IMPOSSIBLE);
 	ck_assert_uint_eq(decision.needed, 1);
 }
 END_TEST
@@ -74,13 +76,10 @@ END_TEST
 START_TEST(half_a_mirror_waits_because_the_other_half_may_have_gone_on)
 {
 	world_init(&named, 1, 2, 1);
-	decide(1);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
+	gives(1, ASSEMBLY_WAIT);
 	fails(1, 1);
-	decide(1);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
-	decide(2);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
+	gives(1, ASSEMBLY_START);
+	gives(2, ASSEMBLY_WAIT);
 }
 END_TEST
 
@@ -90,15 +89,12 @@ START_TEST(three_legs_cut_one_by_one)
 	world_init(&named, 1, 3, 1);
 	fails(0, 6);
 	fails(1, 4);
-	decide(7);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(7, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.joining, 4);
-	decide(1);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
+	gives(1, ASSEMBLY_WAIT);
 	decide(3);
 	ck_assert_int_ne(decision.verdict, ASSEMBLY_START);
-	decide(4);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(4, ASSEMBLY_START);
 }
 END_TEST
 
@@ -106,8 +102,7 @@ START_TEST(a_label_that_reached_some_only_does_not_count)
 {
 	world_init(&named, 5, 4, 1);
 	fails(3, 1);
-	decide(0xf);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(0xf, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.label.id, 1);
 	ck_assert_uint_eq(decision.joining, 0xf);
 	ck_assert_int_eq(decision.label.members[3].state, LABEL_IN_SYNC);
@@ -166,8 +161,7 @@ START_TEST(two_histories_are_a_question)
 	other.self = 1;
 	other.forced_id = other.id;
 	named.disks[1].label = other;
-	decide(3);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_ASK);
+	gives(3, ASSEMBLY_ASK);
 }
 END_TEST
 
@@ -181,14 +175,11 @@ START_TEST(an_old_copy_among_new_disks_is_a_question)
 			ck_assert_int_eq(label_succeed(&named.disks[i].label, id), 0);
 		}
 	}
-	decide(7);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_ASK);
+	gives(7, ASSEMBLY_ASK);
 	/* Without it, or alone, there is no question. */
-	decide(3);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(3, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.label.id, 601);
-	decide(4);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_IMPOSSIBLE);
+	gives(4, ASSEMBLY_IMPOSSIBLE);
 }
 END_TEST
 
@@ -239,20 +230,16 @@ static void leg_1_is_old(bool known, uint64_t forced_id)
 START_TEST(who_was_rebuilt_by_absent_ones_tells_that_they_went_on)
 {
 	leg_1_is_old(_i & 1, _i & 2 ? 13 : 0);
-	decide(6);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
+	gives(6, ASSEMBLY_WAIT);
 	ck_assert_uint_eq(decision.absent, 1);
 	/* By force leg 1 starts with what it had, and leg 2 is no part of it. */
 	ck_assert_uint_eq(decision.label.id, 11);
 	ck_assert_uint_eq(decision.joining, 2);
-	decide(2);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
-	decide(4);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_IMPOSSIBLE);
+	gives(2, ASSEMBLY_WAIT);
+	gives(4, ASSEMBLY_IMPOSSIBLE);
 	ck_assert_uint_eq(decision.absent, 1);
 	ck_assert_uint_eq(decision.needed, 1);
-	decide(5);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(5, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.label.id, 14);
 	ck_assert_uint_eq(decision.joining, 1);
 }
@@ -274,8 +261,7 @@ START_TEST(an_old_copy_that_was_whole_alone_is_a_question)
 		succeeds(&label, id, 3);
 	}
 	lands(&label, 2);
-	decide(3);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_ASK);
+	gives(3, ASSEMBLY_ASK);
 }
 END_TEST
 
@@ -289,22 +275,18 @@ START_TEST(raid10_waits_if_absent_ones_could_have_gone_on_from_before_a_label)
 
 	world_init(&named, 10, 4, 1);
 	fails(0, 0xa);
-	decide(0xe);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(0xe, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.label.id, 1);
-	decide(0xa);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
+	gives(0xa, ASSEMBLY_WAIT);
 	ck_assert_uint_eq(decision.absent, 0x4);
 	label_lands(&named, 2);
-	decide(0xe);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(0xe, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.label.id, 2);
 	/* It heard, says the next label. */
 	label = named.label;
 	succeeds(&label, 3, 0xe);
 	lands(&label, 0xa);
-	decide(0xa);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
+	gives(0xa, ASSEMBLY_START);
 	ck_assert_uint_eq(decision.joining, 0xa);
 }
 END_TEST
@@ -316,12 +298,9 @@ START_TEST(raid10_bears_one_of_each_pair)
 	ck_assert(!assembly_can_run(10, 6, 0x3c));
 	ck_assert_uint_eq(assembly_missing(10, 6, 0x30), 2);
 	world_init(&named, 10, 4, 1);
-	decide(0xe);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_START);
-	decide(0x5);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_WAIT);
-	decide(0x3);
-	ck_assert_int_eq(decision.verdict, ASSEMBLY_IMPOSSIBLE);
+	gives(0xe, ASSEMBLY_START);
+	gives(0x5, ASSEMBLY_WAIT);
+	gives(0x3, ASSEMBLY_IMPOSSIBLE);
 }
 END_TEST
 
