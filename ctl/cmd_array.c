@@ -116,12 +116,11 @@ int array_show(const json_t *row, const struct output *output)
 
 /* ---- changes ---- */
 
-static void print_losses(const json_t *plan, const struct output *output, FILE *out)
+static void print_losses(const json_t *plan, FILE *out)
 {
 	const json_t *losses = json_object_get(plan, "losses"), *loss;
 	size_t i;
 
-	(void)output;
 	fputs(json_array_size(losses) ? "this would be lost:\n" : "nothing would be lost\n", out);
 	json_array_foreach(losses, i, loss)
 		fprintf(out, "  %s\n", json_string_value(loss));
@@ -154,7 +153,7 @@ static int confirm(struct invocation *invocation)
 	if (code)
 		return code;
 	if (json_array_size(json_object_get(plan, "losses"))) {
-		print_losses(plan, output, output->err);
+		print_losses(plan, output->err);
 		if (!output->tty || !isatty(STDIN_FILENO))
 			code = output_error(output, EXIT_REFUSED,
 					    "nothing was touched. Confirm with --confirm %s", name);
@@ -185,7 +184,7 @@ int array_change_run(struct invocation *invocation)
 	if (output->json)
 		code = output_json(output, result);
 	else if (dry)
-		print_losses(result, output, output->out);
+		print_losses(result, output->out);
 	else
 		code = array_show(result, output);
 	json_decref(result);

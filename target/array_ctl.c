@@ -343,6 +343,17 @@ static void array_create_ask(void *arg, struct ctl_request *request)
 
 /* ---- add ---- */
 
+/* False: refused, and ASK has ended. */
+static bool find_online(struct ask *ask)
+{
+	ask->entry = arrays_find(ask->yoked->arrays, ask->name);
+	if (ask->entry && ask->entry->array && array_blk(ask->entry->array))
+		return true;
+	REFUSE(ask, -ENOENT, "array %s: not online. See yokectl array show %s", ask->name,
+	       ask->name);
+	return false;
+}
+
 static void add_run(struct ask *ask)
 {
 	arrays_add(ask->entry, ask->disks[0], ask_done, ask);
@@ -358,12 +369,8 @@ static void add_check(struct ask *ask)
 {
 	struct disk *disk;
 
-	ask->entry = arrays_find(ask->yoked->arrays, ask->name);
-	if (!ask->entry || !ask->entry->array || !array_blk(ask->entry->array)) {
-		REFUSE(ask, -ENOENT, "array %s: not online. See yokectl array show %s", ask->name,
-		       ask->name);
+	if (!find_online(ask))
 		return;
-	}
 	disk = take_disk(ask, ctl_string(ask->request, "disk"));
 	if (!disk || !may_be_member(ask, disk)) {
 		ask_end(ask);
@@ -417,12 +424,8 @@ static void remove_check(struct ask *ask)
 	enum label_state state = LABEL_NONE;
 	int member;
 
-	ask->entry = arrays_find(ask->yoked->arrays, ask->name);
-	if (!ask->entry || !ask->entry->array || !array_blk(ask->entry->array)) {
-		REFUSE(ask, -ENOENT, "array %s: not online. See yokectl array show %s", ask->name,
-		       ask->name);
+	if (!find_online(ask))
 		return;
-	}
 	member = member_index(ask, text, &state);
 	if (member < 0) {
 		REFUSE(ask, -ENOENT, "array %s: no member %s. See yokectl array show %s", ask->name,
