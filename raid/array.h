@@ -46,9 +46,9 @@ int array_check(const struct array_spec *spec, const struct array_disk *disks, u
 		char *text, size_t text_size);
 
 /*
- * The newest label on DISK: 0 and LABEL, or -ENOENT, -EILSEQ, -ENOTSUP, -EIO (also if one
- * that cannot be read may be newer than those that can). LABEL is the
- * callback's. Returns -ENOMEM: no DONE.
+ * The newest label on DISK: 0 and LABEL, or -ENOENT: none, -EILSEQ: a damaged one, -ENOTSUP: of a
+ * newer version, -EIO: it cannot be read, or one that cannot may be newer than those that can.
+ * LABEL is valid during the callback. Returns -ENOMEM: no DONE.
  */
 typedef void array_probe_fn(void *arg, int error, const struct label *label);
 int array_probe(struct env *env, struct blk *disk, array_probe_fn *done, void *arg);

@@ -33,7 +33,7 @@ struct disk {
 	char *name;                    /* "/dev/disk/by-id/ata-X1", "backing:m0" */
 	char short_name[BLK_NAME_MAX]; /* as much of it as a device's name takes */
 	struct store *store;           /* a backing's, else NULL */
-	bool device;                   /* a block device; ID is its number */
+	bool device; /* a block device: DEV is its number; else INO of DEV is the file's */
 	dev_t dev;
 	ino_t ino;
 	struct blk *blk;      /* open; NULL: it is not */
