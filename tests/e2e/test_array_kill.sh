@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # timeout: 1500
 # yoked is killed again and again under load on arrays of files, one LUN a level: nothing that was
-# acknowledged is lost, and of what has redundancy nothing is lost with a member either. 10 rounds; 50 in make check-full, or ROUNDS=n.
+# acknowledged is lost, and of what has redundancy nothing is lost with a member either. 10 rounds;
+# 50 in make check-full, or ROUNDS=n.
 . "$(dirname "$0")/../functions.sh"
 
 rounds=${ROUNDS:-$([ "${YOKE_FULL:-0}" = 1 ] && echo 50 || echo 10)}
