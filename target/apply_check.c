@@ -83,15 +83,32 @@ static void check_backings(struct check *check)
 	}
 }
 
-/* What an array stands on is neither a LUN nor closed. */
+static bool stays_free(const struct conf *conf, const char *backing)
+{
+	for (unsigned t = 0; t < conf->target_count; t++)
+		for (unsigned l = 0; l < conf->targets[t].lun_count; l++)
+			if (!strcmp(conf->targets[t].luns[l].backing, backing))
+				return false;
+	return conf_backing(conf, backing);
+}
+
+/* What an array stands on, or a command makes a member, is neither a LUN nor closed. */
 static void check_members(struct check *check)
 {
 	const struct conf *conf = check->conf;
 	struct disk *disk;
 
 	TAILQ_FOREACH(disk, disks_list(check->yoked->disks), link) {
-		if (!disk->store || !disk->array || check->error)
+		if (!disk->store || check->error)
 			continue;
+		if (!disk->array) {
+			if (disk->commands && !stays_free(conf, disk->store->name))
+				refuse(check, -EBUSY,
+				       "%s: backing \"%s\": a command about its disk is under way. "
+				       "Try again",
+				       conf->file, disk->store->name);
+			continue;
+		}
 		if (!conf_backing(conf, disk->store->name)) {
 			refuse(check, -EBUSY,
 			       "%s: backing \"%s\": a member of array %s. Put it back, or take "

@@ -9,7 +9,8 @@
  *
  * Invariants:
  *  1. A disk that carries anything is touched only with force and the name.
- *  2. What a person is told is of a scan that began after the question.
+ *  2. What a person is told is of a scan that began after the question, and holds until it is done:
+ *     a disk that another command has under way is refused, since the scan passed it over.
  *
  * Not here: doing it (array_change.c, arrays.c).
  */
@@ -40,6 +41,7 @@ struct ask {
 static void ask_end(struct ask *ask)
 {
 	for (unsigned i = 0; i < ask->count; i++) {
+		ask->disks[i]->commands--;
 		ask->disks[i]->users--;
 		disk_release(ask->disks[i]);
 	}
@@ -153,6 +155,12 @@ static struct disk *take_disk(struct ask *ask, const char *name)
 			 LABEL_ROLES_MAX);
 		return NULL;
 	}
+	if (disk->commands) {
+		ctl_fail(ask->request, -EBUSY, "%s: another command has it under way. Try again",
+			 name);
+		return NULL;
+	}
+	disk->commands++;
 	disk->users++;
 	ask->disks[ask->count++] = disk;
 	return disk;
@@ -449,10 +457,25 @@ static void array_remove_ask(void *arg, struct ctl_request *request)
 
 /* ---- start ---- */
 
+/* It waits, and nobody else is at it; false: refused, and ASK has ended. */
+static bool may_start(struct ask *ask)
+{
+	ask->entry = arrays_find(ask->yoked->arrays, ask->name);
+	if (!ask->entry || ask->entry->changes || !array_entry_ready(ask->entry))
+		REFUSE(ask, -EBUSY, "array %s: something is under way. Try again", ask->name);
+	else if (ask->entry->array && array_blk(ask->entry->array))
+		REFUSE(ask, -EALREADY, "array %s: it is online", ask->name);
+	else
+		return true;
+	return false;
+}
+
 static void start_run(struct ask *ask)
 {
-	arrays_start(ask->entry, ask->disks, ask->count, ctl_bool(ask->request, "force"), ask_done,
-		     ask);
+	/* Opening takes time, in which a disk may have come, or another start. */
+	if (may_start(ask))
+		arrays_start(ask->entry, ask->disks, ask->count, ctl_bool(ask->request, "force"),
+			     ask_done, ask);
 }
 
 static void start_check(struct ask *ask)
@@ -461,15 +484,8 @@ static void start_check(struct ask *ask)
 	struct array_info info;
 	size_t i;
 
-	ask->entry = arrays_find(ask->yoked->arrays, ask->name);
-	if (!ask->entry || ask->entry->changes || !array_entry_ready(ask->entry)) {
-		REFUSE(ask, -EBUSY, "array %s: something is under way. Try again", ask->name);
+	if (!may_start(ask))
 		return;
-	}
-	if (ask->entry->array && array_blk(ask->entry->array)) {
-		REFUSE(ask, -EALREADY, "array %s: it is online", ask->name);
-		return;
-	}
 	json_array_foreach(names, i, name) {
 		struct disk *disk = take_disk(ask, json_string_value(name));
 

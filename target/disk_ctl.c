@@ -179,6 +179,7 @@ struct reading {
 
 static void reading_end(struct reading *reading)
 {
+	reading->disk->commands--;
 	reading->disk->users--;
 	disk_release(reading->disk);
 	free(reading->ask);
@@ -262,6 +263,7 @@ static void with_disk(struct ask *ask, disk_open_fn *then)
 		return;
 	}
 	*reading = (struct reading){ ask, disk };
+	disk->commands++;
 	disk->users++;
 	disk_open(ask->yoked->disks, disk, then, reading);
 }

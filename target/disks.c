@@ -9,6 +9,7 @@
  *     names is that backing, and one device with several names is one disk.
  *  2. A disk that an array or a user has stays as it is.
  *  3. One scan at a time; whoever asks while it runs gets one of their own.
+ *  4. A disk is opened once: whoever wants it open while that is under way gets the same answer.
  *
  * Not here: what becomes of the labels found (arrays.c).
  */
@@ -195,6 +196,7 @@ static struct disk *disk_new(struct disks *disks, const char *name)
 	/* The end of a path tells more than its beginning. */
 	snprintf(disk->short_name, sizeof(disk->short_name), "%s",
 		 len > most ? name + len - most : name);
+	STAILQ_INIT(&disk->openings);
 	TAILQ_INSERT_TAIL(&disks->list, disk, link);
 	return disk;
 }
@@ -213,6 +215,7 @@ struct opening {
 	bool direct;
 	disk_open_fn *done;
 	void *arg;
+	STAILQ_ENTRY(opening) link;
 };
 
 static void open_file(struct opening *opening);
@@ -222,6 +225,7 @@ static void opened(void *arg, struct blk *blk, int error, const char *text)
 	struct opening *opening = arg;
 	struct disk *disk = opening->disk;
 	const char *cause = strstr(text, "\": ");
+	struct opening_list waited = STAILQ_HEAD_INITIALIZER(waited);
 
 	/* Some file systems have no direct I/O. */
 	if (error == -EINVAL && opening->direct && !disk->device) {
@@ -229,7 +233,6 @@ static void opened(void *arg, struct blk *blk, int error, const char *text)
 		open_file(opening);
 		return;
 	}
-	disk->users--;
 	disk->closing = false;
 	disk->blk = blk;
 	disk->busy = error == -EBUSY;
@@ -240,8 +243,13 @@ static void opened(void *arg, struct blk *blk, int error, const char *text)
 	}
 	if (blk)
 		disk_opened(disk);
-	opening->done(opening->arg, disk, error, disk->cause);
-	free(opening);
+	STAILQ_CONCAT(&waited, &disk->openings);
+	while ((opening = STAILQ_FIRST(&waited))) {
+		STAILQ_REMOVE_HEAD(&waited, link);
+		disk->users--;
+		opening->done(opening->arg, disk, error, disk->cause);
+		free(opening);
+	}
 }
 
 static void open_file(struct opening *opening)
@@ -262,6 +270,7 @@ static void open_file(struct opening *opening)
 void disk_open(struct disks *disks, struct disk *disk, disk_open_fn *done, void *arg)
 {
 	struct opening *opening;
+	bool first;
 
 	if (!disk->blk && disk->store) {
 		disk->blk = blk_ref(disk->store->blk);
@@ -277,8 +286,11 @@ void disk_open(struct disks *disks, struct disk *disk, disk_open_fn *done, void 
 		return;
 	}
 	disk->users++;
-	*opening = (struct opening){ disks, disk, true, done, arg };
-	open_file(opening);
+	first = STAILQ_EMPTY(&disk->openings);
+	*opening = (struct opening){ disks, disk, true, done, arg, { NULL } };
+	STAILQ_INSERT_TAIL(&disk->openings, opening, link);
+	if (first)
+		open_file(opening);
 }
 
 /* ---- the scan: what is there ---- */

@@ -47,6 +47,8 @@ struct disk {
 	struct label label;
 	struct array_entry *array; /* who has it */
 	unsigned users;            /* measurements, changes that are under way */
+	unsigned commands;         /* a person's, that have it under way: no other may change it */
+	STAILQ_HEAD(opening_list, opening) openings; /* the first one opens it, for all */
 	bool keep;    /* stays open: an array that it was taken out of still has the device */
 	bool closing; /* it was open: our own end of it, off the loop, may not be over */
 	bool known;   /* a scan has looked at it */
