@@ -4,7 +4,8 @@
  *
  * Invariants:
  *  1. What is read can be believed; of the plans that can be done the one that reads least is taken.
- *  2. In a doubtful region of a whole array parity is believed only where data cannot be read.
+ *  2. In a doubtful region of a whole array parity is believed only after a survey: what is modified
+ *     would stay wrong, and the new data be lost with their member.
  *
  * Not here: carrying it out (round.c).
  */
@@ -74,12 +75,26 @@ static void read_as_planned(struct stripe *stripe)
 		stripe->lanes[i].old = old_span(stripe, stripe->round.plan, &stripe->lanes[i]);
 }
 
+static bool believed(const struct stripe *stripe, bool doubtful)
+{
+	return !doubtful || stripe->all->array->state != ARRAY_HEALTHY ||
+	       stripe->agreement == AGREEMENT_REACHED;
+}
+
+bool plan_needs_agreement(const struct stripe *stripe)
+{
+	bool doubtful = raid5_doubtful(stripe->all->raid5, stripe->number);
+
+	return stripe->all->array->roles[stripe->parity_role] && !believed(stripe, doubtful) &&
+	       stripe->agreement == AGREEMENT_UNKNOWN &&
+	       cost(stripe, PLAN_RECONSTRUCT, doubtful) == UINT64_MAX;
+}
+
 bool plan_choose(struct stripe *stripe)
 {
 	static const enum round_plan plans[] = { PLAN_RECONSTRUCT, PLAN_MODIFY, PLAN_EVERYTHING };
 	struct round *round = &stripe->round;
 	bool doubtful = raid5_doubtful(stripe->all->raid5, stripe->number);
-	bool believed = !doubtful || stripe->all->array->state != ARRAY_HEALTHY;
 	uint64_t least = UINT64_MAX;
 
 	if (!stripe->all->array->roles[stripe->parity_role]) {
@@ -91,7 +106,7 @@ bool plan_choose(struct stripe *stripe)
 	for (unsigned i = 0; i < ARRAY_LEN(plans); i++) {
 		uint64_t bytes = cost(stripe, plans[i], doubtful);
 
-		if (i && !believed && least != UINT64_MAX)
+		if (i && !believed(stripe, doubtful))
 			break;
 		if (bytes < least) {
 			least = bytes;

@@ -3,8 +3,8 @@
  * One write of a stripe.
  *
  *   region entered ─▶ plan ─▶ memory ─▶ old read ─▶ parity ─▶ log ─▶ data and parity ─▶ answered
- *                      ▲                    │ a read failed     │ its member is out
- *                      └────────────────────┴───────────────────┘
+ *      ▲               │ ▲                  │ a read failed     │ its member is out
+ *      └── survey ◀────┘ └──────────────────┴───────────────────┘
  *
  * Invariants:
  *  1. (write hole) Data and parity are sent when the record that has them is durable on the
@@ -143,6 +143,11 @@ static void plan(struct stripe *stripe)
 	struct round *round = &stripe->round;
 
 	stripe_give_memory(stripe);
+	if (plan_needs_agreement(stripe) && !loss_broken(stripe->all)) {
+		regions_leave(stripe->all->array->regions, &round->region, false);
+		stripe_agree_first(stripe);
+		return;
+	}
 	if (loss_broken(stripe->all) || !plan_choose(stripe)) {
 		finish(stripe, -EIO);
 		return;

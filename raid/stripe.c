@@ -57,6 +57,7 @@ static struct stripe *activate(struct stripes *stripes, uint64_t number)
 	stripe->parity_role = raid5_parity_role(stripes->raid5->roles, number);
 	stripe->stream = -1;
 	stripe->job = NULL;
+	stripe->agreement = AGREEMENT_UNKNOWN;
 	TAILQ_INIT(&stripe->waiting);
 	stripe->round.kind = ROUND_NONE;
 	LIST_INSERT_HEAD(&stripes->buckets[number % STRIPE_BUCKETS], stripe, hash);
@@ -261,6 +262,7 @@ static void round_open(struct stripe *stripe, enum round_kind kind)
 	struct round *round = &stripe->round;
 
 	round->kind = kind;
+	round->aside = false;
 	TAILQ_INIT(&round->parts);
 	round->hull = (struct span){ 0, 0 };
 	round->bytes = 0;
@@ -290,14 +292,31 @@ static void gather(struct stripe *stripe, struct part *part)
 
 /* --- after a round --- */
 
+static void equalise_open(struct stripe *stripe)
+{
+	round_open(stripe, ROUND_EQUALISE);
+	stripe->round.hull = (struct span){ 0, stripe->all->raid5->chunk_bytes };
+}
+
+void stripe_agree_first(struct stripe *stripe)
+{
+	struct part *part;
+
+	while ((part = TAILQ_LAST(&stripe->round.parts, part_list))) {
+		TAILQ_REMOVE(&stripe->round.parts, part, link);
+		TAILQ_INSERT_HEAD(&stripe->waiting, part, link);
+	}
+	equalise_open(stripe);
+	stripe->round.aside = true;
+}
+
 static void next_round(struct stripe *stripe)
 {
 	struct part *part = TAILQ_FIRST(&stripe->waiting), *next;
 
 	stripe->round.kind = ROUND_NONE;
 	if (stripe->job) {
-		round_open(stripe, ROUND_EQUALISE);
-		stripe->round.hull = (struct span){ 0, stripe->all->raid5->chunk_bytes };
+		equalise_open(stripe);
 		return;
 	}
 	if (!part) {
@@ -352,7 +371,12 @@ void stripe_round_end(struct stripe *stripe, int error)
 			stripe_part_failed(part, error);
 		part_end(stripes, part);
 	}
-	if (round->kind == ROUND_EQUALISE) {
+	if (round->aside) {
+		stripe->agreement = error ? AGREEMENT_FAILED : AGREEMENT_REACHED;
+	} else if (stripe->agreement == AGREEMENT_FAILED) {
+		stripe->agreement = AGREEMENT_UNKNOWN; /* who comes next tries again */
+	}
+	if (round->kind == ROUND_EQUALISE && !round->aside) {
 		job = stripe->job;
 		stripe->job = NULL;
 	}

@@ -101,12 +101,17 @@ struct round {
 	struct member *log_member; /* whose log that is; held while it has something of the round */
 	struct redo_entry entry;
 
+	bool aside; /* a survey that the stripe's parts wait for */
+
 	/* Of a survey: the piece under way. */
 	struct span piece;
 	uint32_t step;
 };
 
 struct job; /* of equalise */
+
+/* Whether the stripe's members were made to agree since it is active: then parity is believed. */
+enum agreement { AGREEMENT_UNKNOWN, AGREEMENT_REACHED, AGREEMENT_FAILED };
 
 struct stripe {
 	LIST_ENTRY(stripe) hash;
@@ -119,6 +124,7 @@ struct stripe {
 	uint64_t hold_until;
 	struct part_list waiting;
 	struct job *job; /* to be equalised */
+	enum agreement agreement;
 	struct round round;
 	struct lane *lanes; /* by role, and one for what is computed */
 	struct iovec *iov;  /* STRIPE_IOV */
@@ -198,6 +204,8 @@ void stripes_equalise(struct stripes *stripes, uint64_t offset, uint64_t length,
 void stripe_round_end(struct stripe *stripe, int error);
 /* PART failed, whatever becomes of the others. */
 void stripe_part_failed(struct part *part, int error);
+/* The round has begun nothing: its parts wait for a survey of the stripe, then for another round. */
+void stripe_agree_first(struct stripe *stripe);
 
 /* ---- stripe_memory.c */
 
@@ -239,6 +247,11 @@ void round_fail(struct stripe *stripe, int error);
 
 /* ---- plan.c */
 
+/*
+ * Whether only parity could tell what the round needs to read, and may be wrong: data cannot be
+ * read in a doubtful region of a whole array. Members have to agree on the stripe first.
+ */
+bool plan_needs_agreement(const struct stripe *stripe);
 /* The round's plan, its `lost`, and each lane's `old`. False: it cannot be done. */
 bool plan_choose(struct stripe *stripe);
 /* Whether somebody who is to be read, or parity's member, has gone while the round waited. */
