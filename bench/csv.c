@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bench/clean.h"
+#include "core/clean.h"
 
 static const char *const side_names[BENCH_SIDES] = { "read", "write", "total" };
 

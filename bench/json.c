@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/clean.h"
+#include "core/clean.h"
 #include "bench/json_int.h"
 #include "bench/whole.h"
 

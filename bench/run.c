@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/clean.h"
+#include "core/clean.h"
 #include "bench/cross_check.h"
 #include "bench/guard.h"
 #include "bench/live.h"

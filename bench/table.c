@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/clean.h"
+#include "core/clean.h"
 #include "core/units.h"
 
 #define WIDTH_NO_TERMINAL 100

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/clean.h"
+#include "core/clean.h"
 #include "core/base.h"
 
 START_TEST(only_printable_utf8_comes_out_at_the_same_length)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that others wrote: names and addresses from a target, what libiscsi makes of its answers. */
-#ifndef BENCH_CLEAN_H
-#define BENCH_CLEAN_H
+/* Texts that others wrote: names from a target, labels of file systems, names of processes. */
+#ifndef CORE_CLEAN_H
+#define CORE_CLEAN_H
 
 #include <stdio.h>
 

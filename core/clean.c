@@ -7,7 +7,7 @@
  *
  * Not here: log lines, which keep every byte (log_escape() in core/log.c).
  */
-#include "bench/clean.h"
+#include "core/clean.h"
 
 #include "core/log.h"
 
