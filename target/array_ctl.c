@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clean.h"
 #include "target/daemon.h"
 
 #define CHUNK_DEFAULT (64 * KIB)
@@ -32,6 +33,7 @@ struct ask {
 	struct disk *disks[LABEL_ROLES_MAX];
 	unsigned count, opened;
 	json_t *losses;                 /* "DISK: ext4" */
+	bool loses;                     /* something, also if the list has no memory for it */
 	void (*check)(struct ask *ask); /* after the scan */
 	void (*run)(struct ask *ask);   /* disks are open, nothing is against it */
 	unsigned member;
@@ -65,6 +67,8 @@ static void lose(struct ask *ask, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	clean_text(text); /* cut, perhaps inside of a character */
+	ask->loses = true;
 	json_array_append_new(ask->losses, json_string(text));
 }
 
@@ -185,12 +189,13 @@ static bool confirmed(struct ask *ask)
 {
 	const char *confirm = ctl_string(ask->request, "confirm");
 	bool dry = ctl_bool(ask->request, "dry_run");
-	size_t losses = json_array_size(ask->losses);
 	const char *first = json_string_value(json_array_get(ask->losses, 0));
 
-	if (!dry && losses && !ctl_bool(ask->request, "force")) {
+	if (!first)
+		first = "something would be lost";
+	if (!dry && ask->loses && !ctl_bool(ask->request, "force")) {
 		REFUSE(ask, -EEXIST, "%s. Nothing was touched. Use --force to lose it", first);
-	} else if (!dry && losses && (!confirm || strcmp(confirm, ask->name))) {
+	} else if (!dry && ask->loses && (!confirm || strcmp(confirm, ask->name))) {
 		REFUSE(ask, -EPERM, "%s. Nothing was touched. Confirm with --confirm %s", first,
 		       ask->name);
 	} else if (dry) {

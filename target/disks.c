@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 
 #include "backstore/backing.h"
+#include "core/clean.h"
+#include "core/log.h"
 #include "raid/array.h"
 #include "target/daemon.h"
 
@@ -196,6 +198,7 @@ static struct disk *disk_new(struct disks *disks, const char *name)
 	/* The end of a path tells more than its beginning. */
 	snprintf(disk->short_name, sizeof(disk->short_name), "%s",
 		 len > most ? name + len - most : name);
+	clean_text(disk->short_name);
 	STAILQ_INIT(&disk->openings);
 	TAILQ_INSERT_TAIL(&disks->list, disk, link);
 	return disk;
@@ -240,6 +243,7 @@ static void opened(void *arg, struct blk *blk, int error, const char *text)
 	if (error) {
 		disk->content = DISK_CLOSED;
 		snprintf(disk->cause, sizeof(disk->cause), "%s", cause ? cause + 3 : text);
+		clean_text(disk->cause);
 	}
 	if (blk)
 		disk_opened(disk);
@@ -307,12 +311,22 @@ static bool found_already(const struct scan *scan, const struct found *new)
 	return false;
 }
 
+/* Nobody could be told of it: answers are JSON, which has nothing but UTF-8. */
+static bool unspeakable(const char *path)
+{
+	size_t n = 1;
+
+	for (; *path && n; path += n)
+		n = log_printable(path);
+	return !n;
+}
+
 static void find_one(struct scan *scan, const char *path)
 {
 	struct found new = { 0 };
 	struct stat st, taken;
 
-	if (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+	if (unspeakable(path) || stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
 		return;
 	new.device = S_ISBLK(st.st_mode);
 	new.dev = new.device ? st.st_rdev : st.st_dev;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clean.h"
 #include "target/disks.h"
 
 static const char *value(blkid_probe probe, const char *name)
@@ -49,6 +50,7 @@ bool signature_of(const char *path, char *text, size_t size)
 		describe(probe, text, size);
 	else if (found == -2)
 		snprintf(text, size, "several things at once");
+	clean_text(text); /* a label may be of any bytes, or cut inside of a character */
 	if (probe)
 		blkid_free_probe(probe);
 	if (fd >= 0)

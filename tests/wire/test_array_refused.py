@@ -65,6 +65,22 @@ def one_disk_by_two_names_is_one():
             check(said and "named twice" in said, f"{other}: {said}")
 
 
+@case
+def a_path_that_no_answer_can_have_is_no_disk():
+    with Arrays(files=2) as t:
+        hidden = os.path.join(t.dir.encode(), b"disk\xe9.img")
+        os.rename(t.path(0), hidden)
+        subprocess.run([b"mkswap", hidden], check=True, capture_output=True)
+        os.symlink(hidden, t.path(9) + ".link")
+        with open(hidden, "rb") as image:
+            before = image.read()
+        said = t.refused("array.create", name="b", level=1, disks=[t.path(9) + ".link", t.path(1)])
+        check(said and "not among `disks`" in said, f"{said}")
+        check(sorted(t.disks()) == ["backing:plain", "disk1.img"], f"{t.disks()}")
+        with open(hidden, "rb") as image:
+            check(image.read() == before, "touched")
+
+
 def foreign(path):
     """(what to write, what it is called)."""
     def table(_):
@@ -77,7 +93,9 @@ def foreign(path):
     rows = [(table, "a partition table (dos)")]
     for tool, name in ((["mkfs.ext4", "-q", "-F", "-L", "mine"], 'ext4 "mine"'),
                        (["mkswap"], "swap"), (["mkfs.vfat"], "vfat"),
-                       (["mkfs.xfs", "-q", "-f"], "xfs")):
+                       (["mkfs.xfs", "-q", "-f"], "xfs"),
+                       # Its label is no UTF-8.
+                       (["mkfs.ext4", "-q", "-F", "-L", b"caf\xe9"], 'ext4 "caf?"')):
         if shutil.which(tool[0]):
             rows.append((lambda p, tool=tool: subprocess.run([*tool, p], check=True,
                                                              capture_output=True), name))
