@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clean.h"
+
 enum rpc_error {
 	RPC_PARSE = -32700,
 	RPC_REQUEST = -32600,
@@ -124,19 +126,6 @@ static void answer(struct ctl_request *request, const char *member, json_t *valu
 	free(request);
 }
 
-/* File names and the like may be any bytes; JSON may not. */
-static json_t *text_json(char *text)
-{
-	json_t *string = json_string(text);
-
-	if (string)
-		return string;
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at >= 0x80)
-			*at = '?';
-	return json_string(text);
-}
-
 static void fail(struct ctl_request *request, enum rpc_error code, int err, const char *fmt,
 		 va_list ap)
 {
@@ -145,7 +134,7 @@ static void fail(struct ctl_request *request, enum rpc_error code, int err, cons
 	json_t *error;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	error = json_pack("{s:i, s:o}", "code", code, "message", text_json(text));
+	error = json_pack("{s:i, s:o}", "code", code, "message", clean_json(text));
 	if (code == RPC_COMMAND)
 		json_object_set_new(error, "data",
 				    json_pack("{s:s}", "errno", name ? name : "EIO"));

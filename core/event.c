@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/clean.h"
 #include "core/log.h"
 
 struct event_kind {
@@ -204,7 +205,7 @@ static json_t *event_row(uint64_t number)
 	char time_text[EVENT_TIME_MAX];
 
 	for (const char *const *name = kind->fields; *name; name++) {
-		json_object_set_new(fields, *name, json_string(value));
+		json_object_set_new(fields, *name, clean_json(value));
 		value += strlen(value) + 1;
 	}
 	event_time_text(time_text, event->realtime_ns);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clean.h"
 #include "core/base.h"
+#include "core/clean.h"
 
 START_TEST(only_printable_utf8_comes_out_at_the_same_length)
 {
@@ -39,6 +39,24 @@ START_TEST(only_printable_utf8_comes_out_at_the_same_length)
 }
 END_TEST
 
+START_TEST(json_gets_every_text_and_loses_only_what_it_cannot_have)
+{
+	static const char *const cases[][2] = {
+		{ "two\nlines \xc3\xbc", "two\nlines \xc3\xbc" },
+		{ "two\nlines, caf\xe9", "two\nlines, caf?" },
+		{ "cut \xe2\x82", "cut ??" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		json_t *string = clean_json(cases[i][0]);
+
+		ck_assert_ptr_nonnull(string);
+		ck_assert_str_eq(json_string_value(string), cases[i][1]);
+		json_decref(string);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("clean");
@@ -47,6 +65,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, only_printable_utf8_comes_out_at_the_same_length);
+	tcase_add_test(tcase, json_gets_every_text_and_loses_only_what_it_cannot_have);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -58,6 +58,12 @@ START_TEST(a_problem_becomes_a_row)
 	ck_assert_str_eq(json_string_value(json_object_get(row, "do")),
 			 problem_entry(PROBLEM_BACKING_FULL)->what_to_do);
 	json_decref(row);
+
+	/* Cut inside of a character it is told all the same. */
+	problem.detail = "no room on /srv/\xe2\x82";
+	row = problem_json(&problem);
+	ck_assert_str_eq(json_string_value(json_object_get(row, "detail")), "no room on /srv/??");
+	json_decref(row);
 }
 END_TEST
 
