@@ -338,7 +338,7 @@ def compare(rounds, seconds):
 
 
 def options_of(description, *more):
-    """The options of a comparison; MORE are those of this one: (name, add_argument()'s keywords)."""
+    """The options of a comparison; MORE are this one's: (name, add_argument()'s keywords)."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", 7)))
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("SECONDS", 1)))

@@ -84,8 +84,8 @@ without_one() {
 	rm -r "$T/copy"
 }
 
-# One member of each array, another than without_one() leaves out, is slow: when the kill comes there
-# is much that the others have and it has not.
+# One member of each array, another than without_one() leaves out, is slow: when the kill comes
+# there is much that the others have and it has not.
 slow_one() {
 	local round=$1 lun members
 	for lun in "${!levels[@]}"; do

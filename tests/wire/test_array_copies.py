@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # subtests: yes
 # timeout: 300
-"""Disks that are not what they say: old copies of members, new ones, members that were taken out."""
+"""Disks that are not what they say: old copies of members, new ones, who was taken out."""
 
 import os
 import shutil

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # subtests: yes
 # timeout: 300
-"""A member of an array misbehaves under load: I/O goes on, status tells what it is and what to do."""
+"""A member of an array misbehaves under load: I/O goes on, status tells what and what to do."""
 
 import os
 

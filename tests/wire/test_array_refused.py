@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # subtests: yes
 # timeout: 300
-"""Arrays that are not made or not started: what is said, what is asked for, what stays untouched."""
+"""Arrays that are not made or not started: what is said and asked for, what stays untouched."""
 
 import os
 import shutil
