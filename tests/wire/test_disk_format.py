@@ -22,7 +22,8 @@ def agree(label, row):
     """LABEL, as read from a disk, and ROW of array.show tell of the same array."""
     for name, read, told in (
             ("name", label.name, row["name"]), ("uuid", label.array, uuid.UUID(row["uuid"])),
-            ("level", label.level, row["level"]), ("chunk", label.chunk, row["chunk_bytes"]),
+            ("level", label.level, row["level"]),
+            ("chunk", label.chunk or None, row["chunk_bytes"]),     # level 1 has none
             ("block", label.block, row["block_size_bytes"]),
             ("roles", label.roles, row["members_total"])):
         check(read == told, f"{name}: {read} on the disk, {told} in array.show")
