@@ -61,7 +61,8 @@ struct array_start {
 /*
  * The array UUID of the DISKS whose labels name it; others are left out. DONE has the array in
  * any case. 0: online; -EAGAIN: it waits for disks (array_offer); -EBUSY: two histories, or a
- * disk and its copy; -ENOENT, -ENOTSUP, -EIO. Not online, it is for array_stop() or waits.
+ * disk and its copy; -EINVAL: labels contradict each other; -ECANCELED: it is being stopped;
+ * -ENOENT, -ENOTSUP, -ENOMEM, -EIO. Not online, it is for array_stop() or waits.
  * NULL: no memory, no DONE. Stop it when it has said why it waits (array_info), or is online.
  */
 struct array *array_start(struct env *env, const uuid_t uuid, const struct array_disk *disks,
@@ -70,15 +71,15 @@ struct array *array_start(struct env *env, const uuid_t uuid, const struct array
 
 /*
  * A disk has come: an array that waits decides anew, one that is online takes it in as
- * array_add() does. Returns -ENOMEM: no DONE.
+ * array_add() does, one whose start failed for good says so again. Returns -ENOMEM: no DONE.
  */
 int array_offer(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg);
 
 /*
  * A member that was out returns and gets what it missed, or a new disk takes the role that is
  * free and gets everything. DONE (may be NULL) when a label has it as rebuilding. -EBUSY: no
- * role is free; -EEXIST: it works already; -EINVAL: block size, size; -EIO. Returns -ENOMEM: no
- * DONE.
+ * role is free; -EEXIST: it works already; -EINVAL: block size, size; -ENOSPC: no entry is free in
+ * the label; -EIO. Returns -ENOMEM: no DONE.
  */
 int array_add(struct array *array, const struct array_disk *disk, array_done_fn *done, void *arg);
 /* Whether DISK could be added, whatever it carries: 0, or -EBUSY, -EINVAL and TEXT. */

@@ -68,7 +68,7 @@ struct disk *disks_find(struct disks *disks, const char *name);
 
 /*
  * Look at what CONF allows, or ONLY_BUSY: at what is new or was in use by others. DONE runs once,
- * later; a scan that is asked for meanwhile comes after.
+ * later, or at once without memory; a scan that is asked for meanwhile comes after.
  */
 typedef void disks_scan_fn(void *arg);
 void disks_scan(struct disks *disks, const struct conf *conf, bool only_busy, disks_scan_fn *done,
@@ -77,11 +77,11 @@ bool disks_scanning(const struct disks *disks);
 
 /* Nobody needs it open any more: it is closed if that is so. */
 void disk_release(struct disk *disk);
-/* Open it, unless it is: for whoever adds it to an array. */
+/* Open it, unless it is: for whoever adds it to an array. DONE runs once, at once or later. */
 typedef void disk_open_fn(void *arg, struct disk *disk, int error, const char *text);
 void disk_open(struct disks *disks, struct disk *disk, disk_open_fn *done, void *arg);
 
-/* ---- disk_test.c: how fast a disk reads. DONE runs once, about a second later. */
+/* ---- disk_test.c: how fast a disk reads. DONE runs once, about a second later; with an error perhaps at once. */
 struct disk_result {
 	uint64_t p50_ns, p99_ns; /* of small reads at random places */
 	uint64_t reads;
