@@ -120,20 +120,29 @@ static struct change *change_new(struct array *array, const struct array_disk *d
 
 /* --- add --- */
 
+/* Invariant 1: from now on labels name who comes, unless he failed meanwhile. */
 static void add_label(struct change *change)
 {
-	membership_change(change->array);
-	membership_wait(change->array, &change->settle);
+	struct array *array = change->array;
+
+	if (change->member->state != MEMBER_OUT) {
+		array->wanted[change->index] = LABEL_REBUILDING;
+		membership_change(array);
+	}
+	membership_wait(array, &change->settle);
 }
 
 static void doubt_stored(struct region_hold *hold, int error)
 {
 	struct change *change = container_of(hold, struct change, sync);
 
-	if (error)
-		tell(change, -EIO, "the map of what %s lacks cannot be written", change->name);
-	else
+	if (!error) {
 		add_label(change);
+		return;
+	}
+	if (change->member->state != MEMBER_OUT)
+		membership_leaves(change->array, change->member);
+	tell(change, -EIO, "the map of what %s lacks cannot be written", change->name);
 }
 
 static int free_role(const struct array *array)
@@ -153,6 +162,12 @@ static bool listed_before(const struct label *label, unsigned entry)
 	return false;
 }
 
+/* A disk has this ENTRY, or is about to: no label may name it yet. */
+static bool taken(const struct array *array, unsigned entry)
+{
+	return array->members[entry] && array->members[entry]->state != MEMBER_OUT;
+}
+
 /* Neither in a label nor in the next one; else whose disk is as any other by now (invariant 2). */
 static int free_entry(const struct array *array)
 {
@@ -162,7 +177,7 @@ static int free_entry(const struct array *array)
 	for (unsigned s = 0; s < ARRAY_LEN(states); s++)
 		for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
 			if (label->members[i].state == states[s] && array->wanted[i] == states[s] &&
-			    !listed_before(label, i))
+			    !listed_before(label, i) && !taken(array, i))
 				return (int)i;
 	return -1;
 }
@@ -232,7 +247,6 @@ static void enter(struct change *change, const struct label *label, bool known)
 	change->member = member;
 	member_hold(member);
 	member->sequence = label ? label->sequence : 0;
-	array->wanted[change->index] = LABEL_REBUILDING;
 	supersede(array, member->role, change->index);
 	if (canary(CANARY_MISSED))
 		; /* it is taken for good as it is */

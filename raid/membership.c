@@ -15,6 +15,8 @@
  *     it lists; if one of them fails before, the next label does not list him either.
  *  3. Nobody is excluded whom the array cannot do without: then his errors are the host's.
  *  4. One label is written at a time.
+ *  5. Somebody whom no label names gets none, and none is needed to exclude him. He is listed only
+ *     after a label that named him was on his disk: else that disk would say it were another.
  *
  * Not here: which label decides at start (assembly.c), bytes and slots (label.c, member.c).
  */
@@ -167,6 +169,18 @@ static void give_up_adding(struct membership *membership)
 	membership->adding = 0;
 }
 
+static bool names(enum label_state state)
+{
+	return state == LABEL_IN_SYNC || state == LABEL_REBUILDING;
+}
+
+static bool gets_label(const struct array *array, unsigned index)
+{
+	const struct member *member = array->members[index];
+
+	return member && member->state != MEMBER_OUT && names(array->label.members[index].state);
+}
+
 static void write_next(struct membership *membership)
 {
 	struct array *array = membership->array;
@@ -189,9 +203,9 @@ static void write_next(struct membership *membership)
 	array->forced = false;
 	fill_in(membership);
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		membership->writing += array->members[i] && array->members[i]->state != MEMBER_OUT;
+		membership->writing += gets_label(array, i);
 	for (unsigned i = 0; i < LABEL_MEMBERS_MAX; i++)
-		if (array->members[i] && array->members[i]->state != MEMBER_OUT)
+		if (gets_label(array, i))
 			member_write_label(array->members[i], &array->label, member_written);
 }
 
@@ -234,15 +248,20 @@ bool membership_failed(struct array *array, struct member *member, int error, co
 
 bool membership_leaves(struct array *array, struct member *member)
 {
+	bool named;
+
 	if (member->state == MEMBER_OUT)
 		return true;
 	if (!can_do_without(array, member))
 		return false;
 	member->state = MEMBER_OUT;
 	member_left(member);
-	array->wanted[member->index] = LABEL_FAILED;
+	named = names(array->wanted[member->index]);
+	if (named)
+		array->wanted[member->index] = LABEL_FAILED;
 	array_members_changed(array);
-	membership_change(array);
+	if (named)
+		membership_change(array);
 	return true;
 }
 

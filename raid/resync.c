@@ -10,7 +10,9 @@
  * Invariants:
  *  1. (I10) A member that rebuilds is listed only when nothing was doubtful, and after a FLUSH of
  *     every member that began after that.
- *  2. A region whose data nobody can read stays doubtful, and nobody is brought in while there is
+ *  2. (I9) Nobody is listed whom the label does not name as rebuilding: the next one is written
+ *     after it, so his disk says by then who he is.
+ *  3. A region whose data nobody can read stays doubtful, and nobody is brought in while there is
  *     one: the member would answer with bytes that never were there.
  *
  * Not here: making a range equal (equalise.c), which regions (backstore/regions.c).
@@ -68,10 +70,17 @@ static void go_idle(struct resync *resync)
 
 /* --- members come in --- */
 
+/* Invariant 2; who is not named yet makes the resync run once he is. */
+static bool rebuilds(const struct array *array, const struct member *member)
+{
+	return member && member->state == MEMBER_REBUILDING &&
+	       array->label.members[member->index].state == LABEL_REBUILDING;
+}
+
 static bool anybody_rebuilds(const struct array *array)
 {
 	for (unsigned i = 0; i < array->label.roles; i++)
-		if (array->roles[i] && array->roles[i]->state == MEMBER_REBUILDING)
+		if (rebuilds(array, array->roles[i]))
 			return true;
 	return false;
 }
@@ -108,7 +117,7 @@ static void flushed(struct flush_wait *wait, int error)
 	for (unsigned i = 0; i < array->label.roles; i++) {
 		const struct member *member = array->roles[i];
 
-		if (member && member->state == MEMBER_REBUILDING)
+		if (rebuilds(array, member))
 			array->wanted[member->index] = LABEL_IN_SYNC;
 	}
 	membership_change(array);

@@ -125,6 +125,33 @@ START_TEST(a_leg_that_is_old_waits_for_who_rebuilt_another)
 }
 END_TEST
 
+/* A disk that comes, but was never told who it is, is not waited for. */
+START_TEST(who_could_not_be_taken_in_is_not_needed_at_a_start)
+{
+	uint64_t end_ns;
+
+	begin(1, 2, false, (uint64_t)_i);
+	heals();
+	ck_assert_int_eq(machine_remove(machine, 0), 0);
+	writes(10);
+	world_disk_fault(world, 1, WORLD_FAULT_WRITES);
+	ck_assert_int_eq(machine_add(machine, 0), -EIO);
+	back(1);
+	world_disk_fault(world, 0, WORLD_FAULT_SLOW);
+	end_ns = env_now_ns(world_env(world)) + NS_PER_S;
+	while (machine_settled(machine) && env_now_ns(world_env(world)) < end_ns)
+		if (!world_step(world))
+			break;
+	steps(world_below(world, 8));
+	machine_cut(machine, WORLD_CUT_ANY);
+	back(0);
+	ck_assert_int_eq(machine_start(machine, ALL), 0);
+	machine_read_all(machine, true);
+	comes_back(0);
+	ends_well();
+}
+END_TEST
+
 START_TEST(an_array_waits_for_who_may_have_gone_on_alone)
 {
 	begin(1, 2, false, (uint64_t)_i);
@@ -425,6 +452,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_member_unplugged_twice_in_one_rebuild_is_copied_whole, 0, 12);
 	tcase_add_loop_test(tcase, a_member_removed_in_a_rebuild_is_never_read_past_it, 0, 6);
 	tcase_add_loop_test(tcase, a_leg_that_is_old_waits_for_who_rebuilt_another, 0, 8);
+	tcase_add_loop_test(tcase, who_could_not_be_taken_in_is_not_needed_at_a_start, 0, 8);
 	tcase_add_loop_test(tcase, an_array_waits_for_who_may_have_gone_on_alone, 0, 2);
 	tcase_add_loop_test(tcase, a_failed_flush_without_copies_is_an_error_of_all_that_follows, 0,
 			    4);
