@@ -81,7 +81,10 @@ void disk_release(struct disk *disk);
 typedef void disk_open_fn(void *arg, struct disk *disk, int error, const char *text);
 void disk_open(struct disks *disks, struct disk *disk, disk_open_fn *done, void *arg);
 
-/* ---- disk_test.c: how fast a disk reads. DONE runs once, about a second later; with an error perhaps at once. */
+/*
+ * ---- disk_test.c: how fast a disk reads. DONE runs once, about a second later; with an error
+ * perhaps at once.
+ */
 struct disk_result {
 	uint64_t p50_ns, p99_ns; /* of small reads at random places */
 	uint64_t reads;
