@@ -402,6 +402,11 @@ int label_succeed(struct label *label, uint64_t id)
 	return 0;
 }
 
+bool label_worn(const struct label *label)
+{
+	return label->sequence > COUNT_MAX / 2 || label->generation > COUNT_MAX / 2;
+}
+
 void label_settled(struct label *label)
 {
 	memset(label->ancestors, 0, sizeof(label->ancestors));

@@ -96,6 +96,12 @@ void label_encode(const struct label *label, void *buf);
 /* 0; -ENOENT: no label at all; -EILSEQ: a damaged one; -ENOTSUP: of a newer version. */
 int label_decode(const void *buf, struct label *label);
 
+/*
+ * Its counts are so high that nobody got there by counting: labels after it would soon be none, and
+ * it would decide for ever.
+ */
+bool label_worn(const struct label *label);
+
 /* Byte offset of SLOT on a disk of SIZE bytes. A label is written to slots that are 2 apart. */
 uint64_t label_slot_offset(uint64_t size_bytes, unsigned slot);
 static inline unsigned label_slot(uint64_t sequence)

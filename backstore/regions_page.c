@@ -3,7 +3,9 @@
  * A page of dirty regions as bytes.
  *
  * Invariants:
- *  1. A page that was torn, is another owner's or lies at another page's place, is none.
+ *  1. A page that was torn, is another owner's or lies at another page's place, is none. If the
+ *     newest one has a sequence that nobody got to by counting, both are none: the next one would
+ *     seem older.
  *
  * Spec: yoke-disk(5).
  *
@@ -15,6 +17,8 @@
 #include "backstore/regions_int.h"
 #include "core/crc32c.h"
 #include "core/wire.h"
+
+#define SEQUENCE_MAX (UINT64_MAX / 2)
 
 enum { OFF_CRC = 8, OFF_NUMBER = 12, OFF_SEQUENCE = 16, OFF_TAG = 24 };
 static_assert(REGIONS_PAGE_HEAD + REGIONS_PAGE_BITS / 8 == REGIONS_PAGE, "yoke-disk(5)");
@@ -53,7 +57,8 @@ const void *regions_page_newest(uint64_t tag, unsigned number, const void *one, 
 
 	if (!newest || (other && get_le64(other + OFF_SEQUENCE) > get_le64(newest + OFF_SEQUENCE)))
 		newest = other;
-	if (newest)
-		*sequence = get_le64(newest + OFF_SEQUENCE);
+	if (!newest || get_le64(newest + OFF_SEQUENCE) > SEQUENCE_MAX)
+		return NULL;
+	*sequence = get_le64(newest + OFF_SEQUENCE);
 	return newest;
 }

@@ -362,6 +362,8 @@ static void probe_end(struct env_defer *defer)
 			newest = label;
 		result = better(result, error);
 	}
+	if (!result && label_worn(&newest))
+		result = -EILSEQ;
 	if (!probe->error && hidden(probe))
 		result = -EIO;
 	probe->done(probe->arg, result, result ? NULL : &newest);

@@ -34,6 +34,20 @@ START_TEST(the_newer_of_two_copies_counts)
 }
 END_TEST
 
+START_TEST(a_page_that_none_could_follow_is_none)
+{
+	uint8_t one[REGIONS_PAGE] = { 0 }, two[REGIONS_PAGE] = { 0 };
+	uint64_t sequence;
+
+	regions_page_seal(one, TAG, 0, UINT64_MAX);
+	regions_page_seal(two, TAG, 0, 6);
+	ck_assert_ptr_null(regions_page_newest(TAG, 0, one, two, &sequence));
+	ck_assert_ptr_null(regions_page_newest(TAG, 0, two, one, &sequence));
+	regions_page_seal(one, TAG, 0, UINT64_MAX / 2);
+	ck_assert_ptr_eq(regions_page_newest(TAG, 0, one, two, &sequence), one);
+}
+END_TEST
+
 static const struct {
 	uint64_t size, region;
 	unsigned pages;
@@ -62,6 +76,7 @@ int main(void)
 
 	tcase_add_test(tcase, pages_of_others_are_none);
 	tcase_add_test(tcase, the_newer_of_two_copies_counts);
+	tcase_add_test(tcase, a_page_that_none_could_follow_is_none);
 	tcase_add_loop_test(tcase, geometry_follows_from_the_size, 0, (int)ARRAY_LEN(sizes));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

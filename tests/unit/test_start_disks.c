@@ -317,6 +317,23 @@ START_TEST(disks_whose_labels_contradict_each_other_do_not_start)
 }
 END_TEST
 
+/* Labels that follow it would be none, and what it says of who was in-sync would stay true for ever. */
+START_TEST(a_label_that_none_could_follow_is_damaged)
+{
+	const uint64_t limit = UINT64_MAX / 4;
+	struct label label;
+
+	mirror();
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(rig_label(i, &label), 0);
+		label.sequence = limit + (_i == 1);
+		label.generation = limit + (_i == 2);
+		rig_put_label(i, &label);
+	}
+	ck_assert_int_eq(start_both(&label, 3), _i ? -ENOENT : 0);
+}
+END_TEST
+
 START_TEST(a_level_that_is_not_known_is_not_started)
 {
 	struct label label;
@@ -356,6 +373,7 @@ int main(void)
 	tcase_add_loop_test(lies, an_unreadable_disk_and_one_of_a_newer_version_count_as_absent, 0,
 			    2);
 	tcase_add_loop_test(lies, a_label_that_does_not_fit_its_disk_is_not_followed, 0, 2 * LIES);
+	tcase_add_loop_test(lies, a_label_that_none_could_follow_is_damaged, 0, 3);
 	tcase_add_test(lies, disks_whose_labels_contradict_each_other_do_not_start);
 	tcase_add_test(lies, a_level_that_is_not_known_is_not_started);
 	suite_add_tcase(suite, lies);
