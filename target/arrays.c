@@ -121,13 +121,14 @@ static struct array_entry *find_uuid(struct arrays *arrays, const uuid_t uuid)
 
 struct disk *array_member_disk(const struct array_entry *entry, const uuid_t member)
 {
-	struct disk *disk;
+	struct disk *disk, *found = NULL;
 
 	TAILQ_FOREACH(disk, disks_list(entry->arrays->yoked->disks), link)
 		if (disk->content == DISK_LABEL && !uuid_compare(disk->label.array, entry->uuid) &&
-		    !uuid_compare(disk->label.members[disk->label.self].uuid, member))
-			return disk;
-	return NULL;
+		    !uuid_compare(disk->label.members[disk->label.self].uuid, member) &&
+		    (!found || disk->array == entry))
+			found = disk;
+	return found;
 }
 
 bool array_entry_ready(const struct array_entry *entry)

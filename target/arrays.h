@@ -81,7 +81,7 @@ void array_entry_stop(struct array_entry *entry);
 void array_entry_started(struct array_entry *entry, int error);
 void arrays_change(struct arrays *arrays, int change);
 
-/* The disk that is MEMBER, by its label; NULL: none is there. */
+/* The disk that is MEMBER, by its label; of copies the array's own. NULL: none is there. */
 struct disk *array_member_disk(const struct array_entry *entry, const uuid_t member);
 
 /* ---- array_show.c: as JSON, and what is wrong */

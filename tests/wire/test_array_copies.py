@@ -149,5 +149,19 @@ def who_was_taken_out_stays_out():
         check(made["state"] == "healthy", f"{made}")
 
 
+@case
+def a_copy_that_is_listed_first_does_not_stand_for_the_member():
+    with Arrays(files=3) as t:
+        t.make(1, 1, 2)
+        t.healthy()
+        shutil.copy(t.path(1), t.path(0))
+        t.call("config.reload")
+        t.call("array.remove", name="a", member="d0", force=True, confirm="a")
+        # It is nobody's now.
+        made = t.call("array.create", name="b", level=0, disks=[t.path(1)], force=True,
+                      confirm="b")
+        check(made["state"] == "healthy", f"{made}")
+
+
 if __name__ == "__main__":
     main()
