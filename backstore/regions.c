@@ -149,6 +149,13 @@ void regions_store_uncovered(struct regions *regions)
 	}
 }
 
+void regions_store_rest(struct regions *regions)
+{
+	for (unsigned i = 0; i < regions->page_count; i++)
+		if (!regions->pages[i].storing)
+			page_store(regions, i);
+}
+
 /* Its bit is wanted; durable or on its way if bits matter. */
 static void region_dirty(struct regions *regions, unsigned index)
 {

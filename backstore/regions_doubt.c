@@ -5,7 +5,8 @@
  * Invariants:
  *  1. What was dirty when the last life ended is doubtful; a page that nobody can read was all
  *     dirty. Who can read one copy only does not know the page: the other may be newer.
- *  2. A device that joins has none of the bits: they are stored again before they count.
+ *  2. A device that joins has none of the bits: they are stored again before they count. It may
+ *     have others, of before it left: pages without bits are stored, too, and nobody waits for that.
  *  3. Doubt that comes while a region is being made equal outlasts that.
  *
  * Not here: bits and who waits for them (regions.c).
@@ -81,6 +82,7 @@ void regions_doubt_dirty(struct regions *regions)
 	for (unsigned i = 0; i < regions->total; i++)
 		if (regions->all[i].dirty)
 			regions_mark_doubtful(regions, i);
+	regions_store_rest(regions);
 }
 
 void regions_doubt(struct regions *regions, uint64_t offset, uint64_t length)

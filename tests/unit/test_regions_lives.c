@@ -80,6 +80,19 @@ START_TEST(a_device_that_joins_gets_the_bits_before_they_count)
 }
 END_TEST
 
+/* It may have had bits when it left that are withdrawn since. */
+START_TEST(a_device_that_joins_gets_pages_without_bits_too)
+{
+	regions_set_whole(regions, false);
+	stores = 0;
+	regions_doubt_dirty(regions);
+	ck_assert(storing);
+	stored(0);
+	ck_assert_uint_eq(stores, 1);
+	ck_assert_uint_eq(counts().dirty, 0);
+}
+END_TEST
+
 START_TEST(pages_that_nobody_can_read_are_all_ones)
 {
 	struct write a;
@@ -285,6 +298,7 @@ int main(void)
 	tcase_add_test(tcase, what_was_dirty_at_the_end_is_doubtful_at_the_start);
 	tcase_add_test(tcase, bits_of_the_last_life_go_when_copies_are_equal);
 	tcase_add_test(tcase, a_device_that_joins_gets_the_bits_before_they_count);
+	tcase_add_test(tcase, a_device_that_joins_gets_pages_without_bits_too);
 	tcase_add_test(tcase, pages_that_nobody_can_read_are_all_ones);
 	tcase_add_loop_test(tcase, a_page_of_which_a_copy_cannot_be_read_is_all_ones, 0, 4);
 	tcase_add_test(tcase, a_page_of_which_no_copy_can_be_read_begins_above_the_floor);
