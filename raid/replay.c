@@ -6,7 +6,8 @@
  *
  * Invariants:
  *  1. (I7) Only logs of members that the deciding label lists in-sync are replayed, and only
- *     records of the incarnation that their labels name; whoever calls voids the logs after it.
+ *     records of the incarnation that their labels name, and of a log all that count, in order;
+ *     whoever calls voids the logs after it.
  *  2. A record that does not fit the array is not replayed, whatever its checksum says.
  *  3. (I10) Who is missing lacks what is replayed: regions are told of it.
  *  4. (I8) A stripe of which only an intent was logged gets parity from all its data. If some of
@@ -45,6 +46,7 @@ struct replay {
 	unsigned role;
 	uint64_t at; /* of the log, what has been read */
 	char *memory;
+	uint64_t incarnation;
 	char *stripe; /* a chunk of each role, for intents */
 	struct redo_scan scan;
 	struct redo_found *found;
@@ -58,11 +60,6 @@ struct replay {
 
 static void next_member(struct replay *replay);
 static void next_record(struct replay *replay);
-
-static struct member *source(const struct replay *replay)
-{
-	return replay->array->roles[replay->role];
-}
 
 /* Not from inside what came back, so that a long log is no deep stack. */
 static void later(struct replay *replay, void (*next)(struct replay *replay))
@@ -266,8 +263,8 @@ static void apply_intent(struct replay *replay)
 		else
 			replay->unread |= 1u << i;
 	}
-	/* The log's own member is there: something comes back. */
-	replay->pending--;
+	if (--replay->pending == 0)
+		intent_known(replay);
 }
 
 /* --- a log --- */
@@ -292,19 +289,19 @@ static bool decode(struct replay *replay, uint64_t at)
 	const struct label *label = &replay->array->label;
 
 	return redo_decode(replay->memory + at, label->log.length - at, label->block_bytes,
-			   array_tag(label), source(replay)->log_incarnation, &replay->head);
+			   array_tag(label), replay->incarnation, &replay->head);
 }
 
 static void next_record(struct replay *replay)
 {
 	uint64_t chunk_bytes = replay->array->label.chunk_bytes, at;
 
-	/* Its member may have failed meanwhile: what is in memory is as good as it was. */
 	if (replay->error) {
 		end(replay, replay->error);
 		return;
 	}
-	if (replay->index == replay->count || !source(replay)) {
+	/* Also if its member fails meanwhile: half of a log would leave what newer records replaced. */
+	if (replay->index == replay->count) {
 		replay->role++;
 		next_member(replay);
 		return;
@@ -368,7 +365,7 @@ static void find_records(struct replay *replay)
 		.length = label->log.length,
 		.block_bytes = label->block_bytes,
 		.tag = array_tag(label),
-		.incarnation = source(replay)->log_incarnation,
+		.incarnation = replay->incarnation,
 		.found = remember,
 		.done = records_found,
 	};
@@ -418,6 +415,7 @@ static void next_member(struct replay *replay)
 		return;
 	}
 	replay->at = 0;
+	replay->incarnation = array->roles[replay->role]->log_incarnation;
 	read_piece(replay);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backstore/regions_int.h"
+#include "raid/raid5_int.h"
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (4 * MIB)
@@ -410,6 +411,41 @@ START_TEST(logs_are_void_only_when_what_they_held_is_flushed)
 }
 END_TEST
 
+/* The first block, and no flush after it. */
+static void write_unheld(uint64_t seed)
+{
+	static uint8_t buf[4096] __attribute__((aligned(4096)));
+	struct iovec iov = { buf, sizeof(buf) };
+	struct fake_wait wait = { 0 };
+	struct io io;
+
+	fake_fill(buf, sizeof(buf), seed);
+	io_init(&io, IO_WRITE, 0, sizeof(buf), &iov, 1);
+	blk_submit(array_blk(rig.array), &io, fake_wait_done, &wait);
+	fake_env_run(rig.env);
+	ck_assert_uint_eq(wait.calls, 1);
+	ck_assert_int_eq(wait.error, 0);
+}
+
+/* What its older records wrote is not what counts. */
+START_TEST(a_log_whose_member_fails_as_it_is_replayed_is_replayed_to_its_end)
+{
+	unsigned parity = raid5_parity_role(4, 0);
+
+	rig_teardown();
+	rig_setup(4, 8 * MIB);
+	rig.features |= BLK_VOLATILE; /* records stay until a flush */
+	rig_create(5, 4);
+	for (unsigned i = 0; i < 5; i++)
+		write_unheld(i);
+	rig_power_cut();
+	rig_disk(parity)->fail = 1u << IO_LOG;
+	ck_assert_int_eq(rig_start(15, false), 0);
+	ck_assert_int_eq(rig_info().state, ARRAY_DEGRADED);
+	ck_assert_int_eq(rig_read(0, 4096, 4), 0);
+}
+END_TEST
+
 /* Reads that are held go on, as long as there are any. */
 static void reads_go_on(unsigned disks)
 {
@@ -493,6 +529,7 @@ int main(void)
 		       a_disk_whose_newest_label_cannot_be_read_does_not_count_with_an_older_one);
 	tcase_add_test(tcase, logs_are_void_only_when_what_they_held_is_flushed);
 	tcase_add_test(tcase, a_label_that_reached_some_only_voids_no_log);
+	tcase_add_test(tcase, a_log_whose_member_fails_as_it_is_replayed_is_replayed_to_its_end);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
