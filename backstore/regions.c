@@ -152,7 +152,7 @@ void regions_store_uncovered(struct regions *regions)
 void regions_store_rest(struct regions *regions)
 {
 	for (unsigned i = 0; i < regions->page_count; i++)
-		if (!regions->pages[i].storing)
+		if (!regions->pages[i].storing || regions->pages[i].joined)
 			page_store(regions, i);
 }
 

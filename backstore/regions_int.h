@@ -77,7 +77,7 @@ void regions_mark_doubtful(struct regions *regions, unsigned index);
 void regions_grant_covered(struct regions *regions);
 /* Those that matter and are not durable must become so. */
 void regions_store_uncovered(struct regions *regions);
-/* Pages that are not on their way. */
+/* Pages that are not on their way to all devices. */
 void regions_store_rest(struct regions *regions);
 void regions_clean_soon(struct regions *regions, uint64_t in_ns);
 

@@ -248,13 +248,14 @@ static void enter(struct change *change, const struct label *label, bool known)
 	member_hold(member);
 	member->sequence = label ? label->sequence : 0;
 	supersede(array, member->role, change->index);
+	/* From now on it gets every write, and what is stored of maps first of all. */
+	array_members_changed(array);
 	if (canary(CANARY_MISSED))
 		; /* it is taken for good as it is */
 	else if (known)
 		regions_doubt_dirty(array->regions);
 	else
 		regions_doubt_all(array->regions);
-	array_members_changed(array); /* from now on it gets every write */
 	change->sync.fn = doubt_stored;
 	if (regions_sync(array->regions, &change->sync))
 		add_label(change);
