@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clean.h"
 #include "bench/json_int.h"
 #include "bench/whole.h"
+#include "core/clean.h"
 
 json_t *json_text(const char *text)
 {

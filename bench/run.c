@@ -19,12 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/clean.h"
 #include "bench/cross_check.h"
 #include "bench/guard.h"
 #include "bench/live.h"
 #include "bench/run_int.h"
 #include "bench/table.h"
+#include "core/clean.h"
 #include "core/units.h"
 
 #define TABLES_MAX 4 /* of so many measurements each has a table; of more, a line */

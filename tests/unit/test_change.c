@@ -323,27 +323,6 @@ START_TEST(what_a_member_lacks_is_durably_doubtful_before_a_label_names_it)
 }
 END_TEST
 
-/* Its own: it may be the only one that is there at the next start. */
-START_TEST(who_comes_has_the_bits_of_what_is_dirty_when_a_label_names_it)
-{
-	const struct label *label = &rig.array->label;
-	const uint8_t *page;
-	uint64_t sequence;
-
-	rig_disk(1)->fail = 1u << IO_MAP; /* it fails as the bit is stored */
-	ck_assert_int_eq(rig_write(3 * MIB, 4096, 1), 0);
-	rig_disk(1)->fail = 0;
-	rig_disk(1)->hold = 1u << IO_RESYNC;
-	ck_assert_int_eq(rig_add(1), 0);
-	ck_assert_int_eq(entry(1), LABEL_REBUILDING);
-	page = regions_page_newest(array_tag(label), 0, rig.bytes[1] + label->maps[0].offset,
-				   rig.bytes[1] + label->maps[1].offset, &sequence);
-	ck_assert_ptr_nonnull(page);
-	for (unsigned i = 0; i < 5; i++)
-		ck_assert_int_eq(regions_page_has(page, i), i == 3);
-}
-END_TEST
-
 START_TEST(the_answer_waits_for_the_label)
 {
 	struct answer answer;
@@ -580,7 +559,6 @@ int main(void)
 	tcase_add_test(tcase, two_adds_for_one_role_are_one);
 	tcase_add_test(tcase, whose_role_is_just_being_taken_is_a_stranger_already);
 	tcase_add_test(tcase, what_a_member_lacks_is_durably_doubtful_before_a_label_names_it);
-	tcase_add_test(tcase, who_comes_has_the_bits_of_what_is_dirty_when_a_label_names_it);
 	tcase_add_test(tcase, the_answer_waits_for_the_label);
 	tcase_add_loop_test(tcase, who_fails_as_it_comes_is_told_so, 0, 2);
 	tcase_add_test(tcase, without_labels_an_add_fails);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backstore/regions_int.h"
 #include "tests/fake/raid_rig.h"
 
 #define SIZE (8 * MIB)
@@ -147,6 +148,27 @@ START_TEST(nobody_comes_whose_doubt_cannot_be_stored)
 }
 END_TEST
 
+/* Its own: it may be the only one that is there at the next start. */
+START_TEST(who_comes_has_the_bits_of_what_is_dirty_when_a_label_names_it)
+{
+	const struct label *label = &rig.array->label;
+	const uint8_t *page;
+	uint64_t sequence;
+
+	rig_disk(1)->fail = 1u << IO_MAP; /* it fails as the bit is stored */
+	ck_assert_int_eq(rig_write(3 * MIB, 4096, 1), 0);
+	rig_disk(1)->fail = 0;
+	rig_disk(1)->hold = 1u << IO_RESYNC;
+	ck_assert_int_eq(rig_add(1), 0);
+	ck_assert_int_eq(entry(1), LABEL_REBUILDING);
+	page = regions_page_newest(array_tag(label), 0, rig.bytes[1] + label->maps[0].offset,
+				   rig.bytes[1] + label->maps[1].offset, &sequence);
+	ck_assert_ptr_nonnull(page);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_int_eq(regions_page_has(page, i), i == 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("change_named");
@@ -159,6 +181,7 @@ int main(void)
 	tcase_add_test(tcase, a_label_for_another_member_does_not_name_who_comes);
 	tcase_add_test(tcase, who_is_copied_before_a_label_names_it_waits_for_that);
 	tcase_add_test(tcase, nobody_comes_whose_doubt_cannot_be_stored);
+	tcase_add_test(tcase, who_comes_has_the_bits_of_what_is_dirty_when_a_label_names_it);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
