@@ -148,11 +148,11 @@ json_t *problem_json(const struct problem *problem)
 	const struct problem_entry *entry = problem_entry(problem->code);
 	char utc[PROBLEM_UTC_SIZE];
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "code", entry->name,
+	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:s}", "code", entry->name,
 			 "severity", problem_severity_name(entry->severity), "object",
-			 problem->object, "detail", clean_json(problem->detail), "risk",
+			 clean_json(problem->object), "detail", clean_json(problem->detail), "risk",
 			 problem->risk, "doing", problem->doing, "do",
-			 *problem->what_to_do ? problem->what_to_do : entry->what_to_do,
+			 clean_json(*problem->what_to_do ? problem->what_to_do : entry->what_to_do),
 			 "since_utc", problem_utc(problem->since_s, utc));
 }
 

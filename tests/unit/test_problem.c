@@ -60,9 +60,13 @@ START_TEST(a_problem_becomes_a_row)
 	json_decref(row);
 
 	/* Cut inside of a character it is told all the same. */
+	problem.object = "im\xe2";
 	problem.detail = "no room on /srv/\xe2\x82";
+	problem.what_to_do = "rm /srv/\xe2";
 	row = problem_json(&problem);
+	ck_assert_str_eq(json_string_value(json_object_get(row, "object")), "im?");
 	ck_assert_str_eq(json_string_value(json_object_get(row, "detail")), "no room on /srv/??");
+	ck_assert_str_eq(json_string_value(json_object_get(row, "do")), "rm /srv/?");
 	json_decref(row);
 }
 END_TEST
