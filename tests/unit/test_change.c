@@ -6,50 +6,13 @@
 #include <string.h>
 
 #include "backstore/regions_int.h"
-#include "tests/fake/raid_rig.h"
+#include "tests/fake/change_rig.h"
 
 #define SIZE (8 * MIB)
 
 static void setup(void)
 {
 	rig_setup_clean(1, 2, SIZE);
-}
-
-static void lose(unsigned disk, uint64_t offset)
-{
-	rig.disks[disk]->fail = HOST;
-	ck_assert_int_eq(rig_write(offset, 4096, 1), 0);
-	rig.disks[disk]->fail = 0;
-	rig_forget();
-}
-
-static enum label_state entry(unsigned member)
-{
-	return rig.array->label.members[member].state;
-}
-
-struct answer {
-	unsigned calls;
-	int error;
-	char text[256];
-};
-
-static void answered(void *arg, struct array *array, int error, const char *text)
-{
-	struct answer *answer = arg;
-
-	ck_assert_ptr_eq(array, rig.array);
-	answer->calls++;
-	answer->error = error;
-	strncpy(answer->text, text, sizeof(answer->text) - 1);
-}
-
-static void add(unsigned disk, struct answer *answer)
-{
-	struct array_disk offered = rig_offer(disk);
-
-	*answer = (struct answer){ 0 };
-	ck_assert_int_eq(array_add(rig.array, &offered, answered, answer), 0);
 }
 
 /* --- who comes back --- */

@@ -5,58 +5,13 @@
 #include <string.h>
 
 #include "backstore/regions_int.h"
-#include "tests/fake/raid_rig.h"
+#include "tests/fake/change_rig.h"
 
 #define SIZE (8 * MIB)
-#define HOST (1u << IO_HOST)
-#define MAPS (1u << IO_MAP)
-
-static void start(unsigned level, unsigned disks)
-{
-	rig_setup(disks, SIZE);
-	rig_create_clean(level, disks);
-}
 
 static void setup(void)
 {
-	start(1, 2);
-}
-
-static void lose(unsigned disk, uint64_t offset)
-{
-	rig.disks[disk]->fail = HOST;
-	ck_assert_int_eq(rig_write(offset, 4096, 1), 0);
-	rig.disks[disk]->fail = 0;
-	rig_forget();
-}
-
-static enum label_state entry(unsigned member)
-{
-	return rig.array->label.members[member].state;
-}
-
-struct answer {
-	unsigned calls;
-	int error;
-	char text[256];
-};
-
-static void answered(void *arg, struct array *array, int error, const char *text)
-{
-	struct answer *answer = arg;
-
-	ck_assert_ptr_eq(array, rig.array);
-	answer->calls++;
-	answer->error = error;
-	strncpy(answer->text, text, sizeof(answer->text) - 1);
-}
-
-static void add(unsigned disk, struct answer *answer)
-{
-	struct array_disk offered = rig_offer(disk);
-
-	*answer = (struct answer){ 0 };
-	ck_assert_int_eq(array_add(rig.array, &offered, answered, answer), 0);
+	rig_setup_clean(1, 2, SIZE);
 }
 
 /* Another label may be due before what it lacks is durably doubtful. */
@@ -66,7 +21,7 @@ START_TEST(a_label_for_another_member_does_not_name_who_comes)
 	struct label label;
 
 	rig_teardown();
-	start(1, 3);
+	rig_setup_clean(1, 3, SIZE);
 	lose(1, 0);
 	rig.disks[0]->hold = MAPS;
 	add(3, &answer);
